@@ -1,7 +1,7 @@
 //! The contract of hubs, as functions to test a hub with.
 //!
-//! Each function tests one behaviour: it takes a hub, uses a fleet of its own in it, and panics if
-//! the hub behaves differently. [`hub_contract!`](crate::hub_contract) makes a test of each:
+//! Each function tests one behaviour: it takes a hub and a fleet that is new in it, and panics if the
+//! hub behaves differently. [`hub_contract!`](crate::hub_contract) makes a test of each:
 //!
 //! ```no_run
 //! # use retry_fleet::MemoryHub as MyHub;
@@ -77,7 +77,8 @@ macro_rules! hub_contract {
             #[::tokio::test $runtime]
             async fn $behaviour() {
                 let Some((hub, _lives_as_long)) = ($make)().await else { return };
-                $crate::hub::contract::$behaviour(&hub).await;
+                let fleet = $crate::hub::contract::fleet();
+                $crate::hub::contract::$behaviour(&hub, &fleet).await;
             }
         )+
     };
@@ -87,8 +88,9 @@ macro_rules! hub_contract {
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(600);
 
-/// A fleet that no other test uses.
-fn fleet() -> String {
+/// Returns the name of a fleet that no other test uses.
+#[doc(hidden)]
+pub fn fleet() -> String {
     format!("contract-{}", MemberId::new())
 }
 
@@ -157,219 +159,194 @@ async fn join(hub: &impl Hub, fleet: &str, names: &[&str]) {
     }
 }
 
-pub async fn a_fleet_that_nobody_knows_is_empty(hub: &impl Hub) {
-    let fleet = fleet();
-    assert!(hub.members(&fleet, LONG).await.expect("listed").is_empty());
+pub async fn a_fleet_that_nobody_knows_is_empty(hub: &impl Hub, fleet: &str) {
+    assert!(hub.members(fleet, LONG).await.expect("listed").is_empty());
     let silent = Beat { heartbeat: false, ..beat("a") };
-    let view = poll(hub, &fleet, &silent).await;
+    let view = poll(hub, fleet, &silent).await;
     assert_eq!((view.members, view.breakers.len()), (None, 0));
     assert_eq!(view.tallies, [("db".to_owned(), Tally::default())]);
-    hub.leave(&fleet, &member("a")).await.expect("nobody leaves");
+    hub.leave(fleet, &member("a")).await.expect("nobody leaves");
 }
 
-pub async fn a_heartbeat_makes_a_member(hub: &impl Hub) {
-    let fleet = fleet();
-    assert_eq!(poll(hub, &fleet, &beat("b")).await.members, Some(1));
-    assert_eq!(poll(hub, &fleet, &beat("a")).await.members, Some(2));
-    assert_eq!(poll(hub, &fleet, &beat("b")).await.members, Some(2), "again");
-    let members = hub.members(&fleet, LONG).await.expect("listed");
+pub async fn a_heartbeat_makes_a_member(hub: &impl Hub, fleet: &str) {
+    assert_eq!(poll(hub, fleet, &beat("b")).await.members, Some(1));
+    assert_eq!(poll(hub, fleet, &beat("a")).await.members, Some(2));
+    assert_eq!(poll(hub, fleet, &beat("b")).await.members, Some(2), "again");
+    let members = hub.members(fleet, LONG).await.expect("listed");
     let names: Vec<_> = members.iter().map(|member| member.id.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert!(members.iter().all(|member| member.seen <= member.joined));
 }
 
-pub async fn who_is_silent_does_not_count(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
+pub async fn who_is_silent_does_not_count(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
     sleep(SHORT).await;
     let beat = Beat { alive: SHORT, ..beat("a") };
-    assert_eq!(poll(hub, &fleet, &beat).await.members, Some(1));
-    let members = hub.members(&fleet, SHORT).await.expect("listed");
+    assert_eq!(poll(hub, fleet, &beat).await.members, Some(1));
+    let members = hub.members(fleet, SHORT).await.expect("listed");
     assert_eq!(members.len(), 1);
     assert!(members[0].joined >= SHORT, "it did not join again");
 }
 
-pub async fn who_leaves_is_gone(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
-    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
-    hub.leave(&fleet, &member("b")).await.expect("left");
+pub async fn who_leaves_is_gone(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
+    poll(hub, fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+    hub.leave(fleet, &member("b")).await.expect("left");
     let beat = beat("a");
-    assert_eq!(poll(hub, &fleet, &beat).await.members, Some(1));
-    assert_eq!(tally(hub, &fleet, &beat).await, (0, 0));
+    assert_eq!(poll(hub, fleet, &beat).await.members, Some(1));
+    assert_eq!(tally(hub, fleet, &beat).await, (0, 0));
 }
 
-pub async fn fleets_are_apart(hub: &impl Hub) {
-    let (one, other) = (fleet(), fleet());
-    poll(hub, &one, &Beat { reports: report(true, true), ..beat("a") }).await;
-    change(hub, &one, "a", OPEN).await;
-    lend(hub, &one, &ask("a", 1, 0, 100)).await;
-    let view = poll(hub, &other, &beat("b")).await;
+pub async fn fleets_are_apart(hub: &impl Hub, one: &str) {
+    let other = &fleet();
+    poll(hub, one, &Beat { reports: report(true, true), ..beat("a") }).await;
+    change(hub, one, "a", OPEN).await;
+    lend(hub, one, &ask("a", 1, 0, 100)).await;
+    let view = poll(hub, other, &beat("b")).await;
     assert_eq!((view.members, view.breakers.len()), (Some(1), 0));
-    assert_eq!(tally(hub, &other, &beat("b")).await, (0, 0));
-    assert_eq!(lend(hub, &other, &ask("b", 1, 0, 100)).await.capacity, 100);
+    assert_eq!(tally(hub, other, &beat("b")).await, (0, 0));
+    assert_eq!(lend(hub, other, &ask("b", 1, 0, 100)).await.capacity, 100);
 }
 
-pub async fn the_clock_goes_on(hub: &impl Hub) {
-    let fleet = fleet();
-    let first = poll(hub, &fleet, &beat("a")).await.now;
+pub async fn the_clock_goes_on(hub: &impl Hub, fleet: &str) {
+    let first = poll(hub, fleet, &beat("a")).await.now;
     sleep(SHORT).await;
-    let second = poll(hub, &fleet, &beat("a")).await.now;
+    let second = poll(hub, fleet, &beat("a")).await.now;
     let passed = second.saturating_sub(first);
     assert!(passed >= SHORT * 9 / 10 && passed < SHORT * 20, "{passed:?}");
-    let changed = change(hub, &fleet, "a", Change::Release).await.now;
+    let changed = change(hub, fleet, "a", Change::Release).await.now;
     assert!(changed >= second && changed < second + LONG, "one clock for all methods");
 }
 
-pub async fn a_tally_is_of_the_others(hub: &impl Hub) {
-    let fleet = fleet();
+pub async fn a_tally_is_of_the_others(hub: &impl Hub, fleet: &str) {
     for (name, called, open) in [("a", true, true), ("b", true, false), ("c", true, true)] {
-        poll(hub, &fleet, &Beat { reports: report(called, open), ..beat(name) }).await;
+        poll(hub, fleet, &Beat { reports: report(called, open), ..beat(name) }).await;
     }
-    assert_eq!(tally(hub, &fleet, &beat("a")).await, (2, 1));
-    assert_eq!(tally(hub, &fleet, &beat("b")).await, (2, 2));
-    poll(hub, &fleet, &Beat { reports: report(true, false), ..beat("c") }).await;
-    assert_eq!(tally(hub, &fleet, &beat("a")).await, (2, 0), "closed again");
+    assert_eq!(tally(hub, fleet, &beat("a")).await, (2, 1));
+    assert_eq!(tally(hub, fleet, &beat("b")).await, (2, 2));
+    poll(hub, fleet, &Beat { reports: report(true, false), ..beat("c") }).await;
+    assert_eq!(tally(hub, fleet, &beat("a")).await, (2, 0), "closed again");
 }
 
-pub async fn a_call_is_forgotten_and_an_opening_with_it(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
-    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+pub async fn a_call_is_forgotten_and_an_opening_with_it(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
+    poll(hub, fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
     sleep(SHORT).await;
     let lately = Beat { lately: SHORT, ..beat("a") };
-    assert_eq!(tally(hub, &fleet, &lately).await, (0, 0));
-    assert_eq!(tally(hub, &fleet, &beat("a")).await, (1, 1), "by a longer memory");
+    assert_eq!(tally(hub, fleet, &lately).await, (0, 0));
+    assert_eq!(tally(hub, fleet, &beat("a")).await, (1, 1), "by a longer memory");
 }
 
-pub async fn a_report_without_a_call_keeps_the_last_call(hub: &impl Hub) {
-    let fleet = fleet();
-    poll(hub, &fleet, &Beat { reports: report(false, true), ..beat("b") }).await;
-    assert_eq!(tally(hub, &fleet, &beat("a")).await, (0, 0), "it never called");
-    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
-    poll(hub, &fleet, &Beat { reports: report(false, false), ..beat("b") }).await;
-    assert_eq!(tally(hub, &fleet, &beat("a")).await, (1, 0));
+pub async fn a_report_without_a_call_keeps_the_last_call(hub: &impl Hub, fleet: &str) {
+    poll(hub, fleet, &Beat { reports: report(false, true), ..beat("b") }).await;
+    assert_eq!(tally(hub, fleet, &beat("a")).await, (0, 0), "it never called");
+    poll(hub, fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+    poll(hub, fleet, &Beat { reports: report(false, false), ..beat("b") }).await;
+    assert_eq!(tally(hub, fleet, &beat("a")).await, (1, 0));
 }
 
-pub async fn the_dead_are_in_no_tally(hub: &impl Hub) {
-    let fleet = fleet();
-    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+pub async fn the_dead_are_in_no_tally(hub: &impl Hub, fleet: &str) {
+    poll(hub, fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
     sleep(SHORT).await;
-    assert_eq!(tally(hub, &fleet, &Beat { alive: SHORT, ..beat("a") }).await, (0, 0));
+    assert_eq!(tally(hub, fleet, &Beat { alive: SHORT, ..beat("a") }).await, (0, 0));
 }
 
-pub async fn a_record_is_changed_by_the_rules(hub: &impl Hub) {
-    let fleet = fleet();
-    let refused = change(hub, &fleet, "a", PROBE).await;
+pub async fn a_record_is_changed_by_the_rules(hub: &impl Hub, fleet: &str) {
+    let refused = change(hub, fleet, "a", PROBE).await;
     assert_eq!((refused.done, refused.record), (false, FleetBreaker::default()));
 
-    let opened = change(hub, &fleet, "a", OPEN).await;
+    let opened = change(hub, fleet, "a", OPEN).await;
     assert!(opened.done && opened.record.epoch == 1 && opened.record.is_open(opened.now));
-    let probing = change(hub, &fleet, "a", PROBE).await;
+    let probing = change(hub, fleet, "a", PROBE).await;
     let mut expected = opened.record.clone();
     assert!(expected.apply(&member("a"), PROBE, probing.now));
     assert_eq!((probing.done, &probing.record), (true, &expected), "as the rules say");
 
     let again = Change::Failed { open_time: SHORT, patience: LONG };
-    let failed = change(hub, &fleet, "a", again).await;
+    let failed = change(hub, fleet, "a", again).await;
     assert!(failed.done && !failed.record.may_probe(&member("a"), failed.now));
     assert_eq!(failed.record.open.as_ref().map(|open| open.reopenings), Some(1));
-    assert!(!change(hub, &fleet, "a", PROBE).await.done, "not yet");
+    assert!(!change(hub, fleet, "a", PROBE).await.done, "not yet");
     sleep(SHORT).await;
-    assert!(change(hub, &fleet, "a", PROBE).await.done);
-    assert!(change(hub, &fleet, "a", Change::Release).await.done);
-    assert!(change(hub, &fleet, "a", PROBE).await.done);
-    let closed = change(hub, &fleet, "a", Change::Recovered).await;
+    assert!(change(hub, fleet, "a", PROBE).await.done);
+    assert!(change(hub, fleet, "a", Change::Release).await.done);
+    assert!(change(hub, fleet, "a", PROBE).await.done);
+    let closed = change(hub, fleet, "a", Change::Recovered).await;
     assert_eq!((closed.record.epoch, &closed.record.open), (3, &None));
 }
 
-pub async fn a_hold_is_kept_at_its_longest_beside_the_state(hub: &impl Hub) {
-    let fleet = fleet();
-    let opened = change(hub, &fleet, "a", OPEN).await;
-    let held = change(hub, &fleet, "b", Change::Hold { wait: LONG }).await;
+pub async fn a_hold_is_kept_at_its_longest_beside_the_state(hub: &impl Hub, fleet: &str) {
+    let opened = change(hub, fleet, "a", OPEN).await;
+    let held = change(hub, fleet, "b", Change::Hold { wait: LONG }).await;
     assert_eq!(held.record.held_until, Some(held.now.saturating_add(LONG)));
     assert!(held.done && held.record.open == opened.record.open && held.record.epoch == 1);
-    assert!(!change(hub, &fleet, "a", Change::Hold { wait: SHORT }).await.done);
-    let mut seen = poll(hub, &fleet, &beat("c")).await.breakers;
+    assert!(!change(hub, fleet, "a", Change::Hold { wait: SHORT }).await.done);
+    let mut seen = poll(hub, fleet, &beat("c")).await.breakers;
     seen.retain(|(name, _)| name == "db");
     assert_eq!(seen, [("db".to_owned(), held.record)]);
-    let ended = change(hub, &fleet, "a", Change::EndHold).await;
+    let ended = change(hub, fleet, "a", Change::EndHold).await;
     assert_eq!((ended.done, ended.record.held_until), (true, Some(ended.now)));
-    assert!(!change(hub, &fleet, "a", Change::EndHold).await.done);
+    assert!(!change(hub, fleet, "a", Change::EndHold).await.done);
 }
 
-pub async fn one_of_many_opens(hub: &impl Hub) {
-    let fleet = fleet();
-    let opened = all(8, |name| {
-        let fleet = fleet.clone();
-        async move { change(hub, &fleet, &name, OPEN).await }
-    })
-    .await;
+pub async fn one_of_many_opens(hub: &impl Hub, fleet: &str) {
+    let opened = all(8, |name| async move { change(hub, fleet, &name, OPEN).await }).await;
     assert_eq!(opened.iter().filter(|changed| changed.done).count(), 1);
     assert!(opened.iter().all(|changed| changed.record.epoch == 1));
 }
 
-pub async fn one_of_many_probes(hub: &impl Hub) {
-    let fleet = fleet();
-    change(hub, &fleet, "a", OPEN).await;
+pub async fn one_of_many_probes(hub: &impl Hub, fleet: &str) {
+    change(hub, fleet, "a", OPEN).await;
     // An unused lease ends; the next one goes to exactly one of many, and lasts.
     let unused = Change::Probe { lasts: SHORT, patience: LONG };
-    assert!(change(hub, &fleet, "a", unused).await.done);
+    assert!(change(hub, fleet, "a", unused).await.done);
     sleep(SHORT).await;
     let probe = Change::Probe { lasts: LONG, patience: LONG };
-    let granted = all(8, |name| {
-        let fleet = fleet.clone();
-        async move { change(hub, &fleet, &name, probe).await.done }
-    });
+    let granted = all(8, |name| async move { change(hub, fleet, &name, probe).await.done });
     assert_eq!(granted.await.into_iter().filter(|granted| *granted).count(), 1);
-    let verdict = change(hub, &fleet, "a stranger", Change::Recovered).await;
+    let verdict = change(hub, fleet, "a stranger", Change::Recovered).await;
     assert!(!verdict.done && verdict.record.is_open(verdict.now));
 }
 
-pub async fn everybody_sees_all_records(hub: &impl Hub) {
-    let fleet = fleet();
-    let changed = change(hub, &fleet, "a", OPEN).await;
-    hub.change(&fleet, "queue", &member("a"), Change::Release).await.expect("changed");
-    let mut breakers = poll(hub, &fleet, &beat("b")).await.breakers;
+pub async fn everybody_sees_all_records(hub: &impl Hub, fleet: &str) {
+    let changed = change(hub, fleet, "a", OPEN).await;
+    hub.change(fleet, "queue", &member("a"), Change::Release).await.expect("changed");
+    let mut breakers = poll(hub, fleet, &beat("b")).await.breakers;
     breakers.retain(|(_, record)| *record != FleetBreaker::default());
     assert_eq!(breakers, [("db".to_owned(), changed.record)]);
 }
 
-pub async fn a_bucket_is_full_at_first(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
-    let grant = lend(hub, &fleet, &ask("a", 1, 0, 40)).await;
+pub async fn a_bucket_is_full_at_first(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
+    let grant = lend(hub, fleet, &ask("a", 1, 0, 40)).await;
     assert_eq!((grant.capacity, grant.tokens, grant.floor), (40, 40, 50));
     assert_eq!((grant.left, grant.room, grant.members), (60.0, 0, 2));
 }
 
-pub async fn no_more_than_the_available_tokens_is_lent(hub: &impl Hub) {
-    let fleet = fleet();
-    assert_eq!(lend(hub, &fleet, &ask("a", 1, 0, 70)).await.capacity, 70);
-    let grant = lend(hub, &fleet, &ask("b", 1, 0, 70)).await;
+pub async fn no_more_than_the_available_tokens_is_lent(hub: &impl Hub, fleet: &str) {
+    assert_eq!(lend(hub, fleet, &ask("a", 1, 0, 70)).await.capacity, 70);
+    let grant = lend(hub, fleet, &ask("b", 1, 0, 70)).await;
     assert_eq!((grant.capacity, grant.tokens, grant.is_renewed), (30, 30, true));
-    assert_eq!(lend(hub, &fleet, &ask("c", 1, 0, 70)).await.capacity, 0);
-    let grant = lend(hub, &fleet, &ask("a", 2, 70, 90)).await;
+    assert_eq!(lend(hub, fleet, &ask("c", 1, 0, 70)).await.capacity, 0);
+    let grant = lend(hub, fleet, &ask("a", 2, 70, 90)).await;
     assert_eq!((grant.capacity, grant.tokens), (70, 0), "it keeps what it has");
 }
 
-pub async fn what_is_returned_is_lent_again(hub: &impl Hub) {
-    let fleet = fleet();
-    lend(hub, &fleet, &ask("a", 1, 0, 100)).await;
-    let grant = lend(hub, &fleet, &Ask { returned: 50, ..ask("a", 2, 20, 20) }).await;
+pub async fn what_is_returned_is_lent_again(hub: &impl Hub, fleet: &str) {
+    lend(hub, fleet, &ask("a", 1, 0, 100)).await;
+    let grant = lend(hub, fleet, &Ask { returned: 50, ..ask("a", 2, 20, 20) }).await;
     assert_eq!((grant.capacity, grant.left, grant.room), (20, 50.0, 30), "30 were spent");
-    let grant = lend(hub, &fleet, &ask("b", 1, 0, 100)).await;
+    let grant = lend(hub, fleet, &ask("b", 1, 0, 100)).await;
     assert_eq!((grant.capacity, grant.tokens), (80, 50));
 }
 
-pub async fn a_grant_whose_answer_was_lost_comes_back(hub: &impl Hub) {
-    let fleet = fleet();
-    lend(hub, &fleet, &ask("a", 1, 0, 40)).await;
+pub async fn a_grant_whose_answer_was_lost_comes_back(hub: &impl Hub, fleet: &str) {
+    lend(hub, fleet, &ask("a", 1, 0, 40)).await;
     // The member has received no answer since, so it still holds nothing and lacks as much.
     let again = Ask { acknowledged: 0, ..ask("a", 2, 0, 40) };
-    let grant = lend(hub, &fleet, &again).await;
+    let grant = lend(hub, fleet, &again).await;
     assert_eq!((grant.capacity, grant.tokens, grant.left), (40, 40, 60.0), "the first is undone");
-    let next = lend(hub, &fleet, &ask("a", 3, 40, 40)).await;
+    let next = lend(hub, fleet, &ask("a", 3, 40, 40)).await;
     assert_eq!(
         (next.capacity, next.tokens, next.left),
         (40, 0, 60.0),
@@ -377,26 +354,24 @@ pub async fn a_grant_whose_answer_was_lost_comes_back(hub: &impl Hub) {
     );
 }
 
-pub async fn a_lease_ends_and_leaves_a_floor(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
-    let first = lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 80) }).await;
-    assert_eq!(lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("b", 1, 0, 100) }).await.capacity, 20);
+pub async fn a_lease_ends_and_leaves_a_floor(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
+    let first = lend(hub, fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 80) }).await;
+    assert_eq!(lend(hub, fleet, &Ask { lasts: SHORT, ..ask("b", 1, 0, 100) }).await.capacity, 20);
     sleep(SHORT).await;
     let held = 100 - first.floor;
-    assert_eq!(lend(hub, &fleet, &ask("b", 2, 0, 100)).await.capacity, held);
+    assert_eq!(lend(hub, fleet, &ask("b", 2, 0, 100)).await.capacity, held);
 }
 
-pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
+pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
     let brief =
         |name, seq, want| Ask { lasts: SHORT / 2, forgotten: SHORT, ..ask(name, seq, 0, want) };
-    lend(hub, &fleet, &brief("a", 1, 80)).await;
+    lend(hub, fleet, &brief("a", 1, 80)).await;
     // Another member asks all the time, so that the silence of `a` counts. On a busy machine, it may
     // ask too late, and that time does not count.
     for seq in 1..=100 {
-        let grant = lend(hub, &fleet, &brief("b", seq, 100)).await;
+        let grant = lend(hub, fleet, &brief("b", seq, 100)).await;
         assert!(seq > 1 || grant.capacity < 100, "the floor of `a` is kept at first");
         if grant.capacity == 100 {
             return;
@@ -406,73 +381,63 @@ pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub) {
     panic!("`a` is not forgotten");
 }
 
-pub async fn time_without_anybody_forgets_nobody(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
+pub async fn time_without_anybody_forgets_nobody(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
     let brief =
         |name, seq, want| Ask { lasts: SHORT / 4, forgotten: SHORT / 2, ..ask(name, seq, 0, want) };
-    let floor = lend(hub, &fleet, &brief("a", 1, 80)).await.floor;
+    let floor = lend(hub, fleet, &brief("a", 1, 80)).await.floor;
     sleep(SHORT).await;
-    let grant = lend(hub, &fleet, &brief("b", 1, 100)).await;
+    let grant = lend(hub, fleet, &brief("b", 1, 100)).await;
     assert_eq!(grant.capacity, 100 - floor, "the hub was away, and they may have been there");
 }
 
-pub async fn an_older_ask_is_not_answered(hub: &impl Hub) {
-    let fleet = fleet();
-    lend(hub, &fleet, &ask("a", 2, 0, 60)).await;
+pub async fn an_older_ask_is_not_answered(hub: &impl Hub, fleet: &str) {
+    lend(hub, fleet, &ask("a", 2, 0, 60)).await;
     for seq in [1, 2] {
-        let late = hub.lend(&fleet, &ask("a", seq, 0, 10)).await.expect("no error");
+        let late = hub.lend(fleet, &ask("a", seq, 0, 10)).await.expect("no error");
         assert_eq!(late, None);
     }
-    assert_eq!(lend(hub, &fleet, &ask("b", 1, 0, 100)).await.capacity, 40, "it changed nothing");
+    assert_eq!(lend(hub, fleet, &ask("b", 1, 0, 100)).await.capacity, 40, "it changed nothing");
 }
 
-pub async fn what_is_called_back_is_held_until_it_is_given_up(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b", "c", "d"]).await;
+pub async fn what_is_called_back_is_held_until_it_is_given_up(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b", "c", "d"]).await;
     // `a` is silent, but has a floor; `b` had borrowed the rest before that.
-    let first = lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 10) }).await;
+    let first = lend(hub, fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 10) }).await;
     assert_eq!(first.floor, 25);
-    assert_eq!(lend(hub, &fleet, &ask("b", 1, 0, 100)).await.capacity, 90);
+    assert_eq!(lend(hub, fleet, &ask("b", 1, 0, 100)).await.capacity, 90);
     sleep(SHORT).await;
-    let back = lend(hub, &fleet, &ask("b", 2, 90, 90)).await;
+    let back = lend(hub, fleet, &ask("b", 2, 90, 90)).await;
     assert_eq!((back.capacity, back.is_renewed, back.tokens), (75, false, 0));
-    assert_eq!(lend(hub, &fleet, &ask("c", 1, 0, 50)).await.capacity, 0, "it is not there yet");
-    let given = lend(hub, &fleet, &Ask { returned: 40, ..ask("b", 3, 50, 50) }).await;
+    assert_eq!(lend(hub, fleet, &ask("c", 1, 0, 50)).await.capacity, 0, "it is not there yet");
+    let given = lend(hub, fleet, &Ask { returned: 40, ..ask("b", 3, 50, 50) }).await;
     assert!(given.is_renewed);
-    let grant = lend(hub, &fleet, &ask("c", 2, 0, 50)).await;
+    let grant = lend(hub, fleet, &ask("c", 2, 0, 50)).await;
     assert_eq!((grant.capacity, grant.tokens), (25, 25));
 }
 
-pub async fn who_leaves_gives_everything_back(hub: &impl Hub) {
-    let fleet = fleet();
-    join(hub, &fleet, &["a", "b"]).await;
-    lend(hub, &fleet, &ask("a", 1, 0, 100)).await;
-    lend(hub, &fleet, &Ask { returned: 100, ..ask("a", 2, 0, 0) }).await;
-    hub.leave(&fleet, &member("a")).await.expect("left");
-    let grant = lend(hub, &fleet, &ask("b", 1, 0, 100)).await;
+pub async fn who_leaves_gives_everything_back(hub: &impl Hub, fleet: &str) {
+    join(hub, fleet, &["a", "b"]).await;
+    lend(hub, fleet, &ask("a", 1, 0, 100)).await;
+    lend(hub, fleet, &Ask { returned: 100, ..ask("a", 2, 0, 0) }).await;
+    hub.leave(fleet, &member("a")).await.expect("left");
+    let grant = lend(hub, fleet, &ask("b", 1, 0, 100)).await;
     assert_eq!((grant.capacity, grant.tokens, grant.floor), (100, 100, 100));
 }
 
-pub async fn many_at_once_are_lent_no_more_than_there_is(hub: &impl Hub) {
-    let fleet = fleet();
-    let grants = all(16, |name| {
-        let fleet = fleet.clone();
-        async move { lend(hub, &fleet, &ask(&name, 1, 0, 30)).await }
-    })
-    .await;
+pub async fn many_at_once_are_lent_no_more_than_there_is(hub: &impl Hub, fleet: &str) {
+    let grants = all(16, |name| async move { lend(hub, fleet, &ask(&name, 1, 0, 30)).await }).await;
     let lent: u32 = grants.iter().map(|grant| grant.capacity).sum();
     let floors: u32 = grants.iter().map(|grant| grant.floor).sum();
     assert_eq!(lent, 100);
     assert!(floors <= 100, "{floors}");
 }
 
-pub async fn names_are_found_to_the_letter(hub: &impl Hub) {
-    let fleet = fleet();
+pub async fn names_are_found_to_the_letter(hub: &impl Hub, fleet: &str) {
     for name in ["DB", "db ", "d'b", "d\"b", "d%b", "d\\b", "日本", ""] {
-        let opened = hub.change(&fleet, name, &member(name), OPEN).await.expect("changed");
+        let opened = hub.change(fleet, name, &member(name), OPEN).await.expect("changed");
         assert_eq!((opened.done, opened.record.epoch), (true, 1), "{name:?}");
-        assert!(!hub.change(&fleet, name, &member("x"), OPEN).await.expect("changed").done);
+        assert!(!hub.change(fleet, name, &member("x"), OPEN).await.expect("changed").done);
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod jitter;
 pub(crate) mod matcher;
 pub(crate) mod settings;
 
-use retry_rules::foreign_names::{self, ForeignName};
+use retry_rules::foreign_names::ForeignName;
 use retry_rules::suggest;
 
 use crate::tokens::grammar;
@@ -24,10 +24,9 @@ pub(crate) fn unknown(
     options: &[&str],
     others: &[ForeignName],
 ) -> String {
-    let meant = foreign_names::cures(word, value, others)
-        .next()
-        .or_else(|| suggest::nearest(word, options.iter().copied()).map(str::to_owned));
-    grammar::unknown(what, word, meant.as_deref(), &format!("{list} are {}", listed(options)))
+    let meant = suggest::settings_meant(word, value, options, &[others]);
+    let meant = meant.first().map(String::as_str);
+    grammar::unknown(what, word, meant, &format!("{list} are {}", listed(options)))
 }
 
 /// Formats the names as `` `attempts`, `backoff` ``.

@@ -223,7 +223,7 @@ pub const WORKFLOW: &[ForeignName] = &[
 /// Words for values.
 const VALUES: &[ForeignName] = &[
     ("ignore pass warn proceed skip resume", "continue"),
-    ("ignore pass warn proceed resume", "skip"),
+    ("ignore pass warn proceed resume continue next", "skip"),
     ("fail abort exit halt raise break", "stop"),
     ("deadletter dead park quarantine", "dlq"),
     ("constant static const flat none", "fixed"),
@@ -246,7 +246,7 @@ pub fn word_here<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// A name as it is compared: without case, `_` and `-`, and without a leading `with`.
-fn plain(word: &str) -> String {
+pub(crate) fn plain(word: &str) -> String {
     let letters = word.chars().filter(|letter| !matches!(letter, '_' | '-'));
     let plain = letters.flat_map(char::to_lowercase).collect::<String>();
     match plain.strip_prefix("with") {

@@ -3,17 +3,46 @@
 use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
+use std::vec::Vec;
 
-use crate::foreign_names::{ForeignName, cures, in_file, word_here};
+use crate::foreign_names::{ForeignName, cures, in_file, plain, word_here};
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    closest(word, known).map(|(_, known)| known)
+}
+
+fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(f64, &'a str)> {
     known
         .into_iter()
         .map(|known| (strsim::jaro_winkler(word, known), known))
         .filter(|(likeness, _)| *likeness > 0.82)
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known)
+}
+
+/// Returns the settings, in the syntax of the attribute, that an unknown one with the value
+/// `written` may stand for: as in the libraries of the `tables`, or else misspelt, here or there.
+pub fn settings_meant(
+    word: &str,
+    written: &str,
+    known: &[&str],
+    tables: &[&[ForeignName]],
+) -> Vec<String> {
+    let there = |word: &str| -> Vec<_> {
+        tables.iter().flat_map(|table| cures(word, written, table)).collect()
+    };
+    let exact = there(word);
+    if !exact.is_empty() {
+        return exact;
+    }
+    let names = tables.iter().copied().flatten().flat_map(|(names, _)| names.split(' '));
+    let (ours, theirs) = (closest(word, known.iter().copied()), closest(&plain(word), names));
+    match (ours, theirs) {
+        (ours, Some((likeness, name))) if ours.is_none_or(|(ours, _)| likeness > ours) => {
+            there(name)
+        }
+        (ours, _) => ours.map(|(_, known)| known.to_owned()).into_iter().collect(),
+    }
 }
 
 /// Returns the known word that this one stands for: as in other libraries and tools, or misspelt.
@@ -24,9 +53,9 @@ pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Returns the key of a file that an unknown one stands for, with an example of its value where one
 /// helps: as in the libraries of the `tables`, or misspelt.
 pub fn key_meant(word: &str, known: &[&str], tables: &[&[ForeignName]]) -> Option<String> {
-    let foreign = tables.iter().flat_map(|table| cures(word, "", table)).map(|cure| in_file(&cure));
-    let mut foreign = foreign.filter(|cure| known.contains(&key_of(cure)));
-    foreign.next().or_else(|| nearest(word, known.iter().copied()).map(str::to_owned))
+    let meant = settings_meant(word, "", known, tables).into_iter().map(|meant| in_file(&meant));
+    let mut meant = meant.filter(|meant| known.contains(&key_of(meant)));
+    meant.next().or_else(|| nearest(word, known.iter().copied()).map(str::to_owned))
 }
 
 /// Returns the key of what [`key_meant`] returns.

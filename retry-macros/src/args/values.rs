@@ -1,6 +1,7 @@
 //! The parsers of the values of a function's options.
 
 use proc_macro2::Span;
+use quote::ToTokens as _;
 use retry_rules::Field;
 use retry_rules::options::BREAKER;
 use syn::ext::IdentExt as _;
@@ -13,6 +14,7 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals, meant, up_to_comma};
+use crate::tokens::search::find;
 use crate::tokens::text::token_text;
 use crate::value::runtime::{Scope, ValueKind};
 use crate::value::{self, Value};
@@ -300,9 +302,10 @@ pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
     if !matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {
         return Ok(expr);
     }
+    let parameter = if find(expr.to_token_stream(), "event").is_some() { "event" } else { "_" };
     let message = format!(
-        "`on_retry` takes a function, which is called before each wait: write `on_retry = |event| \
-         {}`",
+        "`on_retry` takes a function, which is called before each wait: write `on_retry = \
+         |{parameter}| {}`",
         token_text(&expr)
     );
     Err(error(expr, message))

@@ -13,6 +13,7 @@ use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, meant, skip_to_comma};
 use crate::tokens::hygiene::quote;
+use crate::tokens::text::token_text;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
@@ -176,6 +177,16 @@ pub(crate) fn read(
         None => Ok(None),
     };
     let kind = match (word.as_str(), &arguments) {
+        ("custom", Some(content)) if content.peek(token::Bracket) => {
+            let list: TokenTree = content.parse()?;
+            let delays = match &list {
+                TokenTree::Group(group) => token_text(&group.stream()),
+                _ => String::new(),
+            };
+            let _rest: TokenStream = content.parse()?;
+            let message = format!("the delays are not in brackets: write `custom({delays})`");
+            return Err(error(list, message));
+        }
         ("custom", Some(content)) if !content.is_empty() => {
             BackoffKind::Custom(delays(content, scope, errors)?)
         }

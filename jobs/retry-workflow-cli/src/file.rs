@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use retry_rules::suggest::nearest;
 use serde_json::Value;
 
 use self::after::AfterPlan;
@@ -167,6 +168,21 @@ pub(crate) struct TaskPlan {
     pub(crate) steps: Steps,
 }
 
+/// Returns whether a name is that of a workflow file.
+pub(crate) fn names_file(name: &Path) -> bool {
+    name.extension().is_some_and(|end| end == "yml" || end == "yaml")
+}
+
+/// Returns the name of the workflow file beside `path` that is most similar to its own.
+fn similar_file(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<_> = names.filter(|name| names_file(Path::new(name))).collect();
+    let similar = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(similar).display().to_string())
+}
+
 impl WorkflowFile {
     /// Reads and checks a file.
     ///
@@ -177,7 +193,10 @@ impl WorkflowFile {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(|error| {
             let why = match error.kind() {
-                io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                io::ErrorKind::NotFound => match similar_file(path) {
+                    Some(similar) => format!("there is no such file: did you mean `{similar}`?"),
+                    None => "there is no such file".to_owned(),
+                },
                 io::ErrorKind::IsADirectory => "this is a folder".to_owned(),
                 _ => error.to_string(),
             };

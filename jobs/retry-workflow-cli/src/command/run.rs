@@ -24,7 +24,7 @@ use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{FileError, Schedule, WorkflowFile};
+use crate::file::{FileError, Schedule, WorkflowFile, names_file};
 use crate::runner::{self, FileRun, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::steps::notices::Notices;
 use crate::steps::stream::Excerpt;
@@ -310,6 +310,11 @@ pub(super) async fn without_file(
 pub(super) async fn find(store: &dyn Store, id: &str) -> Result<Job, CommandError> {
     Job::get(store, id).await.map_err(|error| match error {
         WorkflowError::Store(error) => error.into(),
+        _ if names_file(Path::new(id)) => CommandError::Usage(format!(
+            "`{id}` is a file, but this command takes a job, such as `import-1`: `retry-workflow \
+             jobs` lists them; to go on with the latest job of the file, write `retry-workflow run \
+             {id} --continue`"
+        )),
         unknown => CommandError::Usage(chain(&unknown)),
     })
 }

@@ -183,6 +183,11 @@ fn an_empty_list_is_reported_in_words() {
     assert_eq!(told(folder.path(), &["dlq", "purge", "--all"]), "0 dead letters purged\n");
     refused(folder.path(), &["status"], "the store has no jobs yet");
     refused(folder.path(), &["status", "x"], "this store has no job `x`: it has no jobs");
+    refused(
+        folder.path(),
+        &["resume", "import.yml"],
+        "`import.yml` is a file, but this command takes a job, such as `import-1`",
+    );
 }
 
 #[test]

@@ -35,12 +35,13 @@ fn a_good_file_is_ok() {
 #[test]
 fn mistakes_are_shown_in_their_places_with_exit_code_2() {
     let folder = good_and_bad();
-    let output = run(folder.path(), &["check", "good.yml", "bad.yml", "none.yml"]);
+    let output = run(folder.path(), &["check", "good.yml", "bad.yml", "none.yml", "goods.yml"]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(told.starts_with("error: ") && !told.contains("error: error:"), "{told}");
     assert!(told.contains("bad.yml:11:"), "{told}");
-    assert!(told.contains("there is no such file"), "{told}");
+    assert!(told.contains("there is no such file\n --> none.yml"), "{told}");
+    assert!(told.contains("there is no such file: did you mean `good.yml`?"), "{told}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("good.yml: ok"));
 }
 

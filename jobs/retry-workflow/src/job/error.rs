@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use retry_rules::suggest;
 use retry_runtime::Invalid;
 
 use crate::item::sanitize::OneLine;
@@ -136,6 +137,16 @@ impl fmt::Display for WorkflowError {
             ),
             Self::UnknownJob { id, known } => {
                 write!(f, "this store has no job `{}`", OneLine(id))?;
+                // The job of this number, with its name misspelt.
+                let number = |id: &str| id.rsplit_once('-').map(|(_, number)| number.to_owned());
+                let same =
+                    known.iter().map(String::as_str).filter(|known| number(known) == number(id));
+                if let Some(meant) = suggest::nearest(id, same) {
+                    return write!(f, ": did you mean `{}`?", OneLine(meant));
+                }
+                // Without the jobs that belong to another one, such as `import-1/reduce-1`.
+                let of_others = |id: &&String| id.contains('/');
+                let known: Vec<_> = known.iter().filter(|id| !of_others(id)).collect();
                 match known.split_first() {
                     None => f.write_str(": it has no jobs"),
                     Some((latest, rest)) => {

@@ -305,6 +305,8 @@ async fn a_job_of_any_work_is_resumed_from_its_store() {
     assert_eq!(Job::get(&store, "copy-1").await.unwrap().origin, None);
     let unknown = runner().resume("copy-2", Copy { parts: 2 }).await.unwrap_err();
     assert_eq!(unknown.to_string(), "this store has no job `copy-2`: its jobs are `copy-1`");
+    let misspelt = runner().resume("cpy-1", Copy { parts: 2 }).await.unwrap_err();
+    assert_eq!(misspelt.to_string(), "this store has no job `cpy-1`: did you mean `copy-1`?");
 }
 
 /// Pages; each of them reveals its links once it has been read.

@@ -8,7 +8,10 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Error, Parser as _};
 
+use retry_rules::foreign_names::attempts_for;
+
 use super::Arguments;
+use crate::file::names_file;
 
 /// Commands of other tools: below which command of ours, their names, and what to write.
 const COMMANDS: &[(&str, &[&str], &str)] = &[
@@ -89,9 +92,7 @@ pub(super) fn add_tip(mut error: Error, words: &[OsString]) -> Error {
 }
 
 fn command(written: &str, words: &[OsString]) -> Option<String> {
-    let is_file =
-        |name: &str| Path::new(name).extension().is_some_and(|end| end == "yml" || end == "yaml");
-    if is_file(written) {
+    if names_file(Path::new(written)) {
         return Some(format!("to run a workflow file, write `retry-workflow run {written}`"));
     }
     let at = words.iter().position(|word| word == written)?;
@@ -120,6 +121,16 @@ fn option(written: &str, words: &[OsString]) -> Option<String> {
              `retry-workflow items list --state STATE`"
                 .to_owned(),
         );
+    }
+    if ["--retries", "--max-retries"].contains(&written)
+        && words.iter().any(|word| word == "explain")
+    {
+        let value = words[at?].to_str()?.split_once('=').map(|(_, value)| value);
+        let value = value.or_else(|| words.get(at? + 1)?.to_str()).unwrap_or_default();
+        let attempts = attempts_for(value).unwrap_or_else(|| "N".to_owned());
+        return Some(format!(
+            "attempts are counted here, the first call included: write `--attempts {attempts}`"
+        ));
     }
     if ["--job", "--id"].contains(&written) {
         return named_job(&words[1..at?]);
@@ -186,6 +197,9 @@ mod tests {
             ),
             ("dlq retry --status=dead", "`retry-workflow items list --state STATE`"),
             ("jobs --state x.db", "`--store FILE`"),
+            ("explain --retries 5", "write `--attempts 6`"),
+            ("explain --max-retries=2", "write `--attempts 3`"),
+            ("run job.yml --retries 5", "`retry_config: { attempts: 4 }` in a step"),
         ] {
             let message = message(line);
             assert!(message.contains(tip), "{line}: {message}");

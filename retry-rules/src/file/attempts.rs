@@ -39,9 +39,9 @@ impl Scalar for AttemptsKey {
                     u32::MAX
                 ))),
             },
-            WrittenNumber::Negative(attempts) => {
-                Err(E::custom(format!("{attempts} is not a number of attempts: write at least 1")))
-            }
+            WrittenNumber::Negative(attempts) => Err(E::custom(format!(
+                "{attempts} is not a number of attempts: write at least 1, or `unlimited`"
+            ))),
             WrittenNumber::Float(_) => Err(number.unexpected(Self::EXPECTED)),
         }
     }

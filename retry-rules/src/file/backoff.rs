@@ -242,12 +242,13 @@ impl fmt::Display for Missing {
         let (needed, as_a_map, in_one_line) = match self {
             Self::Increment => (
                 "a linear backoff needs an `increment`",
-                "linear: { increment: \"2s\" }",
+                "{ linear: { increment: \"2s\" } }`, in TOML `{ linear = { increment = \"2s\" } }",
                 "linear(increment = 2s)",
             ),
             Self::Delays => (
                 "a custom backoff needs `delays`",
-                "custom: { delays: [\"500ms\", \"1s\"] }",
+                "{ custom: { delays: [\"500ms\", \"1s\"] } }`, in TOML `{ custom = { delays = \
+                 [\"500ms\", \"1s\"] } }",
                 "custom(500ms, 1s)",
             ),
         };

@@ -264,14 +264,16 @@ impl policy_source::ConfigSource for RetryConfig {
 
 impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: RetryConfigKeys = from_map(deserializer, "a map of retry settings")?;
+        let keys: RetryConfigKeys =
+            from_map(deserializer, "a map of retry settings, such as one with `attempts`")?;
         keys.try_into().map_err(D::Error::custom)
     }
 }
 
 impl<'de> Deserialize<'de> for CommandConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: CommandConfigKeys = from_map(deserializer, "a map of retry settings")?;
+        let keys: CommandConfigKeys =
+            from_map(deserializer, "a map of retry settings, such as one with `attempts`")?;
         keys.try_into().map_err(D::Error::custom)
     }
 }

@@ -251,7 +251,10 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
 
     /// An error for a token where an operator or the end was expected.
     fn leftover(&self) -> TemplateError {
+        let word = self.rest().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let message = match self.rest().chars().next() {
+            _ if word.eq_ignore_ascii_case("and") => "write `&&` for \"and\"",
+            _ if word.eq_ignore_ascii_case("or") => "write `||` for \"or\"",
             Some('=') => "write `==` to compare",
             Some('&') => "write `&&` for \"and\"",
             Some('|') => "write `||` for \"or\"",
@@ -546,7 +549,7 @@ mod tests {
             ("a == 'x", 5, "no closing quote"),
             ("(a == 1", 0, "never closed"),
             ("a == 1)", 6, "no matching `(`"),
-            ("a == 1 and b", 7, "an operator is missing"),
+            ("a == 1 and b", 7, "write `&&` for"),
             ("a < 1 < 2", 6, "join them with `&&`"),
             ("s matches '('", 10, "not a valid regular expression"),
             ("s matches x", 10, "in quotes"),

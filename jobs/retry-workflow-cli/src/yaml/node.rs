@@ -64,8 +64,8 @@ impl Node {
                 let span =
                     error.location().map(|location| span_from_location(location, &source.text));
                 let mut message = yaml_message(&error);
-                if let Some(quoted) = span.and_then(|span| to_be_quoted(&source.text, span)) {
-                    message = format!("{message}: quote the text, as in `{quoted}`");
+                if let Some(cure) = span.and_then(|span| quoted(&source.text, span)) {
+                    message = format!("{message}: {cure}");
                 } else if BLOCK_ENDS.iter().any(|end| message.ends_with(end)) {
                     message.push_str(INDENTATION);
                 }
@@ -277,9 +277,9 @@ fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpa
     }
 }
 
-/// The line of the mistake with its text in quotes, if that makes it valid: `shell: 'echo note:
-/// x'`.
-fn to_be_quoted(text: &str, span: SourceSpan) -> Option<String> {
+/// Returns how to quote the text in the line of the mistake, if that makes it valid, such as
+/// `shell: 'echo note: x'`.
+fn quoted(text: &str, span: SourceSpan) -> Option<String> {
     let line = text.get(span.start..)?.lines().next().unwrap_or_default().len();
     let begin = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let line = text[begin..span.start + line].trim_start_matches([' ', '-']).trim_end();
@@ -291,8 +291,28 @@ fn to_be_quoted(text: &str, span: SourceSpan) -> Option<String> {
         return None;
     }
     let is_valid = |line: &str| serde_saphyr::from_str::<Raw>(line).is_ok();
+    if is_valid(line) {
+        return None;
+    }
+    let within = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+    if let Some(within) = within.filter(|within| !within.contains(['"', '\\'])) {
+        let quoted = format!("{key}: \"{within}\"");
+        let write = match key {
+            "shell" => {
+                "; a shell needs quotes around an apostrophe, too: write `shell: \"echo \\\"it's \
+                 done\\\"\"`"
+                    .to_owned()
+            }
+            _ => format!(", as in `{quoted}`"),
+        };
+        return is_valid(&quoted).then(|| {
+            format!(
+                "the apostrophe ends the text that began with one; quote the text with `\"`{write}"
+            )
+        });
+    }
     let quoted = format!("{key}: '{}'", value.replace('\'', "''"));
-    (!is_valid(line) && is_valid(&quoted)).then_some(quoted)
+    is_valid(&quoted).then(|| format!("quote the text, as in `{quoted}`"))
 }
 
 /// The ends of the messages for a line that does not belong to its block.
@@ -321,7 +341,9 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
         ),
         other => {
             // Without the location, which we show ourselves.
-            format!("this is not valid YAML: {}", DefaultMessageFormatter.format_message(other))
+            let message = DefaultMessageFormatter.format_message(other);
+            let indent = if message.starts_with("tabs ") { ": indent with spaces" } else { "" };
+            format!("this is not valid YAML: {message}{indent}")
         }
     }
 }

@@ -32,7 +32,9 @@ impl Scalar for Number {
         Err(E::custom(match number.trim().parse::<f64>() {
             Ok(number) => {
                 let number = number / divisor;
-                format!("\"{text}\" is a text: write the number `{number:?}`, without quotes")
+                let is_number = text.trim().parse::<f64>().is_ok();
+                let unquoted = if is_number { ", without quotes" } else { "" };
+                format!("\"{text}\" is a text: write the number `{number:?}`{unquoted}")
             }
             Err(_) => format!("\"{text}\": expected {}", Self::EXPECTED),
         }))

@@ -42,6 +42,14 @@ impl Forms<'_> {
     }
 
     fn keyword(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
+        if matches!(&node.value, Value::Text(text) if text.trim().eq_ignore_ascii_case("retry")) {
+            self.wrong(
+                node.span,
+                "`on_failure` says what follows the last failure: to retry the step, write \
+                 `retry_config: { attempts: 3 }` instead",
+            );
+            return None;
+        }
         let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
             message: format!(
                 "{}, a command that repairs it, such as `shell: ./repair.sh`, or a list of steps",

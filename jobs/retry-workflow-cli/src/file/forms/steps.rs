@@ -342,7 +342,8 @@ impl Forms<'_> {
         };
         let keys = match &config.value {
             Value::Map(_) => config.parse_only::<CommandConfigKeys>(&self.once(config), &instead),
-            _ => config.parse_map::<CommandConfigKeys>("a map of retry settings"),
+            _ => config
+                .parse_map::<CommandConfigKeys>("a map of retry settings, such as { attempts: 3 }"),
         };
         let mut read = self.parsed(keys.and_then(|keys| {
             CommandConfig::of_step(keys)

@@ -53,7 +53,7 @@ pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
     Continue, Fallback, FallbackNow, Interruptible, Missing, Outcome, Plain, gave_up, kind,
 };
-pub use crate::protect::as_breaker::{AsBreaker, AsQuota, breaker, quota};
+pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
 #[cfg(feature = "testing")]
 pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1};
 pub use crate::protect::breaker::CircuitBreaker;

@@ -77,7 +77,6 @@ impl Expansion<'_> {
                 static __RETRY_LATENCIES: __retry::Latencies = __retry::Latencies::new(#percent);
             });
         }
-        items.extend(self.shared_are_statics());
         if let Some(Breaker::InPlace(breaker)) = &self.args.breaker {
             let config = breaker.config();
             let written = policy::written(breaker.written());
@@ -139,37 +138,24 @@ impl Expansion<'_> {
         items
     }
 
-    /// A `static` that refers to what `breaker = DB` and `quota = OUTBOUND` name. The compiler
-    /// rejects that for a `const`, where each use would be a different breaker or quota.
-    fn shared_are_statics(&self) -> TokenStream {
-        let breaker = match &self.args.breaker {
-            Some(Breaker::Shared(breaker)) => Some(breaker),
-            _ => None,
-        };
-        let named = [
-            ("__RETRY_SHARED_BREAKER", breaker),
-            ("__RETRY_SHARED_QUOTA", self.args.quota.as_ref()),
-        ];
-        let statics = named.into_iter().filter_map(|(name, shared)| {
-            let shared = shared.filter(|shared| self.is_constant_name(shared))?;
-            let name = Ident::new(name, Span::mixed_site());
-            let borrowed = SpanRange::of(shared).call(quote!(&), shared);
-            Some(quote!(static #name: &dyn ::core::marker::Sync = #borrowed;))
-        });
-        statics.collect()
-    }
-
-    /// Returns whether this names a `static` or a `const` of a module, judging by naming
-    /// conventions. Excludes associated constants, which may depend on a generic parameter that is
-    /// not visible here.
-    fn is_constant_name(&self, named: &Expr) -> bool {
-        let Expr::Path(path) = named else { return false };
-        let mut segments = path.path.segments.iter().map(|segment| segment.ident.to_string());
-        let last = segments.next_back().unwrap_or_default();
-        path.qself.is_none()
-            && !last.contains(char::is_lowercase)
-            && segments.all(|module| !module.contains(char::is_uppercase))
-            && !self.arguments.iter().any(|argument| *argument == last)
+    /// A reference to what `breaker = …` or `quota = …` names. The compiler rejects one to a
+    /// constant, where each use would be a different breaker or quota.
+    fn borrowed(&self, named: &Expr) -> TokenStream {
+        let place = SpanRange::of(named);
+        let borrowed = place.call(quote!(&), named);
+        let Expr::Path(path) = named else { return borrowed };
+        // By naming conventions, a `static` or a `const`; behind a type, always a `const`.
+        let mut segments = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
+        let last = segments.next().unwrap_or_default();
+        if last.contains(char::is_lowercase)
+            || self.arguments.iter().any(|argument| *argument == last)
+        {
+            borrowed
+        } else if segments.next().is_some_and(|owner| owner.contains(char::is_uppercase)) {
+            place.call(quote!(__retry::SharedConstant::shared), borrowed)
+        } else {
+            place.call(quote!(__retry::declared), borrowed)
+        }
     }
 
     /// Returns whether const evaluation reads the policy, which therefore has to be a separate
@@ -273,21 +259,26 @@ impl Expansion<'_> {
     pub(super) fn breaker(&self) -> Option<Protection> {
         self.args.breaker.as_ref().map(|breaker| match breaker {
             Breaker::Shared(breaker) if self.is_owned(breaker) => {
-                Protection::of(breaker, quote!(__retry::AsBreaker::breaker))
+                Protection::of(breaker, self.borrowed(breaker), quote!(__retry::AsBreaker::breaker))
             }
-            Breaker::Shared(breaker) => Protection::of(breaker, quote!(__retry::breaker)),
-            Breaker::InPlace(_) => Protection::Path(quote!(__retry::breaker(&__RETRY_BREAKER))),
+            Breaker::Shared(breaker) => {
+                Protection::of(breaker, self.borrowed(breaker), quote!(__retry::AsBreaker::of_call))
+            }
+            Breaker::InPlace(_) => {
+                Protection::Path(quote!(__retry::AsBreaker::of_call(&__RETRY_BREAKER)))
+            }
         })
     }
 
     /// The quota that pays for the retries.
     pub(super) fn quota(&self) -> Option<Protection> {
         self.args.quota.as_ref().map(|quota| {
-            if self.is_owned(quota) {
-                Protection::of(quota, quote!(__retry::AsQuota::quota))
+            let borrow = if self.is_owned(quota) {
+                quote!(__retry::AsQuota::quota)
             } else {
-                Protection::of(quota, quote!(__retry::quota))
-            }
+                quote!(__retry::AsQuota::of_call)
+            };
+            Protection::of(quota, self.borrowed(quota), borrow)
         })
     }
 
@@ -321,10 +312,9 @@ pub(super) enum Protection {
 }
 
 impl Protection {
-    /// Calls `borrow` on a reference to what was written.
-    fn of(written: &Expr, borrow: TokenStream) -> Self {
+    /// Calls `borrow` on the reference to what was written.
+    fn of(written: &Expr, borrowed: TokenStream, borrow: TokenStream) -> Self {
         let place = SpanRange::of(written);
-        let borrowed = place.call(quote!(&), written);
         match written {
             Expr::Path(_) => Self::Path(place.call(borrow, borrowed)),
             _ => Self::Once { borrowed, borrow, place },
@@ -343,7 +333,7 @@ impl Protection {
     pub(super) fn bound_to(&self, name: &str) -> TokenStream {
         let Self::Once { borrowed, borrow, place } = self else { return TokenStream::new() };
         let name = Ident::new(name, Span::mixed_site());
-        let lent = place.call(borrow.clone(), quote!(lender));
+        let lent = place.call(borrow.clone(), place.locate(quote!(lender)));
         // Two statements: a `let` with a reference to a temporary extends its lifetime.
         quote! {
             let lender = #borrowed;

@@ -15,14 +15,28 @@ use crate::test_hooks::{self, TestHooks};
 #[diagnostic::on_unimplemented(
     message = "`breaker = …` names a circuit breaker that calls share, not a `{Self}`",
     label = "this is not a circuit breaker",
-    note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`",
-    note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`",
-    note = "of a family of breakers (`Breakers<K>`), name one: `breaker = HOSTS.of(host)`",
+    note = "of a family (`Breakers<K>`), write the breaker of a key: `breaker = HOSTS.of(host)`; a `RetryQuota` is given as `quota = …`",
+    note = "otherwise, write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`, or `breaker(failure_threshold = 5)` for a breaker of this function alone",
     note = "a reference, an `Arc`, a `Box` or a `LazyLock` of a breaker is one too; it needs no `Mutex`, and is always there, without `Option`"
 )]
 pub trait AsBreaker {
     /// Returns the breaker.
     fn breaker(&self) -> &CircuitBreaker;
+
+    /// Returns the breaker of a call: in a test, the test's own instance of a shared one.
+    #[inline(always)]
+    fn of_call(&self) -> &CircuitBreaker {
+        #[cfg(feature = "testing")]
+        {
+            let shared = self.breaker();
+            // A member of a family: the family has already returned one of the test's own.
+            let is_member = shared.name.key().is_some();
+            if let Some(own) = shared.of_current_test(self.is_owned() || is_member) {
+                return own;
+            }
+        }
+        self.breaker()
+    }
 
     /// Returns whether it belongs to its owners rather than to the whole program.
     fn is_owned(&self) -> bool {
@@ -34,11 +48,21 @@ pub trait AsBreaker {
 #[diagnostic::on_unimplemented(
     message = "`quota = …` names a retry quota that calls share, not a `{Self}`",
     label = "this is not a retry quota",
-    note = "write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
+    note = "a `CircuitBreaker` is given as `breaker = …`; otherwise, write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
 )]
 pub trait AsQuota {
     /// Returns the quota.
     fn quota(&self) -> &RetryQuota;
+
+    /// Returns the quota of a call: in a test, the test's own instance of a shared one.
+    #[inline(always)]
+    fn of_call(&self) -> &RetryQuota {
+        #[cfg(feature = "testing")]
+        if let Some(own) = self.quota().of_current_test(self.is_owned()) {
+            return own;
+        }
+        self.quota()
+    }
 
     /// Returns whether it belongs to its owners rather than to the whole program.
     fn is_owned(&self) -> bool {
@@ -101,31 +125,33 @@ macro_rules! stands_for {
 stands_for!(AsBreaker CircuitBreaker breaker);
 stands_for!(AsQuota RetryQuota quota);
 
-/// The breaker behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`; in a
-/// test, the test's own instance of a shared one.
-#[inline(always)]
-pub fn breaker<B: AsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
-    #[cfg(feature = "testing")]
-    {
-        let shared = breaker.breaker();
-        // A member of a family: the family has already returned one of the test's own.
-        let is_member = shared.name.key().is_some();
-        if let Some(own) = shared.of_current_test(breaker.is_owned() || is_member) {
-            return own;
-        }
-    }
-    breaker.breaker()
+/// A constant that refers to what calls share.
+#[diagnostic::on_unimplemented(
+    message = "each use of a constant is a `{Self}` of its own, so that calls do not share it: declare a `static`",
+    label = "this constant is not a reference",
+    note = "write `static DB: CircuitBreaker = …;` outside of the `impl`, and `breaker = DB`, or refer to it: `const BREAKER: &CircuitBreaker = &DB;`"
+)]
+pub trait SharedConstant<T: ?Sized> {
+    /// The reference to it.
+    fn shared(&self) -> &'static T;
 }
 
-/// The quota behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`; in a
-/// test, the test's own instance of a shared one.
-#[inline(always)]
-pub fn quota<Q: AsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
-    #[cfg(feature = "testing")]
-    if let Some(own) = quota.quota().of_current_test(quota.is_owned()) {
-        return own;
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> SharedConstant<T> for &'static T {
+    #[inline(always)]
+    fn shared(&self) -> &'static T {
+        self
     }
-    quota.quota()
+}
+
+/// The breaker or the quota of a `static`. The compiler quotes the bound, with its comment, in its
+/// message about a `const`.
+#[inline(always)]
+pub fn declared<'a, T: ?Sized>(named: &'a T) -> &'a T
+where
+    'a: 'static, // declare it as a `static`: each use of a `const` is another breaker or quota
+{
+    named
 }
 
 /// A breaker or a quota, of which a test has its own instance.

@@ -21,7 +21,7 @@ use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
-use crate::protect::as_breaker;
+use crate::protect::as_breaker::{AsBreaker, AsQuota};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
@@ -201,8 +201,8 @@ impl RetrierSettings {
 
     pub(super) fn context(&self) -> CallContext<'_> {
         CallContext {
-            breaker: self.breaker.as_ref().map(as_breaker::breaker),
-            quota: self.quota.as_ref().map(as_breaker::quota),
+            breaker: self.breaker.as_ref().map(AsBreaker::of_call),
+            quota: self.quota.as_ref().map(AsQuota::of_call),
             waits_for_breaker: self.waits_for_breaker,
             end: self.end,
             ..CallContext::by(self.origin(), &self.policy)
@@ -243,7 +243,7 @@ impl RetrierSettings {
         call: &mut RunSession<'r, T, E, Timer>,
     ) -> Result<Option<Permit<'r>>, Option<End<T, E>>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        match call.try_acquire(as_breaker::breaker(breaker)) {
+        match call.try_acquire(breaker.of_call()) {
             Ok(permit) => Ok(Some(permit)),
             Err(rejected) => Err(self.refused(rules, call, rejected.into())),
         }
@@ -280,7 +280,7 @@ impl RetrierSettings {
         if let Some(permit) = permit {
             permit.success();
         }
-        call.succeeded(self.origin(), self.quota.as_ref().map(as_breaker::quota));
+        call.succeeded(self.origin(), self.quota.as_ref().map(AsQuota::of_call));
     }
 
     /// Breaks with the result of the call, or continues if a wait follows.

@@ -9,6 +9,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 use core::ops::Index;
+use std::collections::HashMap;
 
 use retry_rules::{BreakerConfig, Invalid};
 
@@ -202,8 +203,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
     /// ```
     pub fn of<Q>(&self, key: &Q) -> Arc<CircuitBreaker>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        Q: FamilyKey<K> + ?Sized,
     {
         let family = self.current();
         let members = family.members();
@@ -211,7 +211,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
             return breaker;
         }
         // Created before the lock is taken: showing a key runs its author's code.
-        let key = key.to_owned();
+        let key = key.owned();
         let name = Name::of_member(members.name(), &key);
         members.insert(key, Arc::new(CircuitBreaker::valid(name, family.config)))
     }
@@ -262,6 +262,37 @@ retry_rules::partial_debug!([K] Breakers<K>, |self| {
     most: &self.capacity,
     config: &self.config,
 });
+
+/// A key of a family whose keys have the type `K`, or a borrowed form of one.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the keys of this family of breakers are of type `{K}`, not `{Self}`",
+    label = "not a key of this family",
+    note = "write `HOSTS.of(&key)` with a key of type `{K}`; a family of `String` also takes a `&str`, written as `HOSTS.of(host)`",
+    note = "or declare the family with keys of another type that is `Clone + Display + Eq + Hash`"
+)]
+pub trait FamilyKey<K> {
+    /// Finds the value of this key.
+    fn find<'m, V>(&self, map: &'m HashMap<K, V>) -> Option<&'m V>;
+
+    /// Returns the key to be added.
+    fn owned(&self) -> K;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, Q> FamilyKey<K> for Q
+where
+    K: Borrow<Q> + Hash + Eq,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+{
+    fn find<'m, V>(&self, map: &'m HashMap<K, V>) -> Option<&'m V> {
+        map.get(self)
+    }
+
+    fn owned(&self) -> K {
+        self.to_owned()
+    }
+}
 
 /// Does not exist: a breaker is created on first use, and an index returns a reference.
 #[doc(hidden)]

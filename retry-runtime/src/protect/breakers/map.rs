@@ -1,11 +1,11 @@
 //! The breakers of a family, found by key.
 
-use core::borrow::Borrow;
 use core::hash::Hash;
 use core::mem::take;
 use core::sync::atomic::AtomicBool;
 use std::collections::HashMap;
 
+use super::FamilyKey;
 use super::ring::Found;
 use crate::base::sync::{Arc, Ordering};
 use crate::event::transition::State;
@@ -28,11 +28,8 @@ impl<K: Hash + Eq> Map<K> {
         Self(HashMap::new())
     }
 
-    pub(super) fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<CircuitBreaker>>
-    where
-        K: Borrow<Q>,
-    {
-        let entry = self.0.get(key)?;
+    pub(super) fn find<Q: FamilyKey<K> + ?Sized>(&self, key: &Q) -> Option<Arc<CircuitBreaker>> {
+        let entry = key.find(&self.0)?;
         // Written only where it changes, so that readers do not take the cache line from each
         // other.
         if !entry.used.load(Ordering::Relaxed) {

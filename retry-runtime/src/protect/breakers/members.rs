@@ -1,10 +1,10 @@
 //! The breakers that a family holds: a ring that says which one makes room for another, and a table
 //! in which threads that ask for keys do not meet.
 
-use core::borrow::Borrow;
 use core::hash::Hash;
 use core::sync::atomic::AtomicBool;
 
+use super::FamilyKey;
 use super::map::Map;
 use super::ring::Ring;
 use super::table::Table;
@@ -45,10 +45,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
         &self.name
     }
 
-    pub(super) fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<CircuitBreaker>>
-    where
-        K: Borrow<Q>,
-    {
+    pub(super) fn find<Q: FamilyKey<K> + ?Sized>(&self, key: &Q) -> Option<Arc<CircuitBreaker>> {
         self.table.read().as_ref()?.find(key)
     }
 

@@ -1,0 +1,15 @@
+use retry_runtime::{BreakerConfig, Breakers, RetryError, retry};
+
+static SHARDS: Breakers<String> = Breakers::new("shards", BreakerConfig::new(), 100);
+
+#[retry(breaker = SHARDS.of(&shard))]
+async fn by_number(shard: u16) -> Result<u16, RetryError<String>> {
+    Ok(shard)
+}
+
+#[retry(breaker = SHARDS.of(&shard))]
+async fn by_reference(shard: &str) -> Result<usize, RetryError<String>> {
+    Ok(shard.len())
+}
+
+fn main() {}

@@ -56,6 +56,24 @@ impl<T> From<Arc<T>> for Shared<T> {
     }
 }
 
+/// A type that turns into a [`Shared`].
+#[diagnostic::on_unimplemented(
+    message = "calls share a `{T}`: pass a reference to a `static`, such as `&DB`, or an `Arc`",
+    label = "this is a `{Self}`",
+    note = "the breaker of a key in a family (`Breakers<K>`) is an `Arc`: `HOSTS.of(host)`"
+)]
+pub trait IntoShared<T> {
+    /// Turns into a [`Shared`].
+    fn into_shared(self) -> Shared<T>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: 'static, S: Into<Shared<T>>> IntoShared<T> for S {
+    fn into_shared(self) -> Shared<T> {
+        self.into()
+    }
+}
+
 impl<T> AsRef<T> for Shared<T> {
     #[inline]
     fn as_ref(&self) -> &T {

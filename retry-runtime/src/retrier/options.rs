@@ -19,7 +19,7 @@ use crate::event::log_level::LogLevel;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
-use crate::protect::shared::Shared;
+use crate::protect::shared::IntoShared;
 
 impl Retrier {
     /// Creates a retrier that retries every failure with `policy`.
@@ -298,8 +298,8 @@ impl<D, V> Retrier<D, V> {
     /// let breaker = Arc::new(CircuitBreaker::named("tenant 7", BreakerConfig::new()));
     /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
     /// ```
-    pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
-        self.common.settings.protect_by(breaker.into());
+    pub fn breaker(mut self, breaker: impl IntoShared<CircuitBreaker>) -> Self {
+        self.common.settings.protect_by(breaker.into_shared());
         self
     }
 
@@ -343,8 +343,8 @@ impl<D, V> Retrier<D, V> {
     /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
     /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
     /// ```
-    pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
-        self.common.settings.pay_from(quota.into());
+    pub fn quota(mut self, quota: impl IntoShared<RetryQuota>) -> Self {
+        self.common.settings.pay_from(quota.into_shared());
         self
     }
 

@@ -98,6 +98,14 @@ foreign_methods! {
         "the time for which the breaker stays open is set with `.timeout(Duration::from_secs(30))`";
     [] BreakerConfig: window(n) window_size(n) sliding_window(n) sliding_window_size(n) =>
         "the window of a failure rate is set with `.window_calls(100)` or `.window_time(Duration::from_secs(10))`";
+    [] BreakerConfig: failure_rate_threshold(n) failure_ratio(n) error_rate(n) error_threshold(n) =>
+        "the share of failed calls that opens the breaker is set with `.failure_rate(0.5)`";
+    [] BreakerConfig: minimum_throughput(n) minimum_number_of_calls(n) min_calls(n) min_requests(n) request_volume_threshold(n) volume_threshold(n) =>
+        "the number of calls before a rate counts is set with `.minimum_calls(20)`";
+    [] BreakerConfig: permitted_calls_in_half_open(n) permitted_number_of_calls_in_half_open_state(n) half_open_calls(n) half_open_max_calls(n) probes(n) =>
+        "the number of calls that a half-open breaker admits at once is set with `.half_open_requests(3)`";
+    [] BreakerConfig: on_open(f) on_close(f) on_half_open(f) on_state_change(f) on_state_transition(f) on_transition(f) =>
+        "a breaker has listeners, and not its settings: write `DB.on_transition(|transition| …)`";
     [] Policy::builder => "a policy is built by its own methods: write `Policy::new().attempts(5)`";
     [] BreakerConfig::builder =>
         "the settings are built by their own methods: write `BreakerConfig::new().failure_threshold(5)`";

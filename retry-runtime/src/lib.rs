@@ -271,14 +271,18 @@ pub use Backoff as ExponentialBackoff;
 #[cfg(any())]
 // write `Policy::new().backoff(Backoff::DEFAULT)`, or `#[retry(backoff = exponential)]`
 pub use Backoff as ExponentialBuilder;
-#[cfg(any())] // write `retry_runtime::BreakerConfig`
-pub use BreakerConfig as CircuitBreakerConfig;
+/// Not a wrong path, for which rustc would propose the similar `CircuitBreaker`.
+#[doc(hidden)]
+#[deprecated(note = "write `retry_runtime::BreakerConfig`")]
+pub type CircuitBreakerConfig = BreakerConfig;
 #[cfg(any())] // write `retry_runtime::Breakers`
 pub use Breakers as CircuitBreakers;
 #[cfg(any())] // write `retry_runtime::Policy`
 pub use Policy as RetryPolicy;
 #[cfg(any())] // write `retry_runtime::RetryError`
 pub use RetryError as Error;
+#[cfg(any())] // write `retry_runtime::RetryQuota`
+pub use RetryQuota as RetryBudget;
 #[cfg(any())]
 // write `retry_runtime::reqwest_middleware::RetryMiddleware`, with the feature `reqwest-middleware-0_5`
 pub use reqwest_middleware::RetryMiddleware;

@@ -11,8 +11,9 @@ use crate::options;
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{Base, Settings};
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, each, set_twice, written};
+use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
 use crate::tokens::hygiene::quote;
+use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
 
 /// The settings of an inline breaker, checked.
@@ -81,6 +82,19 @@ fn read(
     let name = grammar::name(input, expected)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
+        if word == "self" || word.starts_with(char::is_uppercase) {
+            let rest = token_text(&up_to_comma(input));
+            let shared = match &*word {
+                "self" => format!("self{rest}"),
+                constant if rest.is_empty() => constant.to_owned(),
+                _ => "DB".to_owned(),
+            };
+            let message = format!(
+                "an inline breaker lists its settings, as in `breaker(failure_threshold = 5)`; for \
+                 a shared breaker, write `breaker = {shared}`"
+            );
+            return Err(syn::Error::new(name.span(), message));
+        }
         if word == "name" {
             return Err(syn::Error::new(
                 name.span(),

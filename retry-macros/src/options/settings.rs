@@ -64,7 +64,14 @@ fn read<C: Copy + 'static>(
                 let set = known(Some(Bound::Unlimited), set);
                 return Ok(Written::new(&expr, set, Call::Unlimited));
             }
-            let value = scope.value(ValueKind::Bound, expr, value::duration)?;
+            let value = scope.value(ValueKind::Bound, expr, value::duration).map_err(|error| {
+                if setting.field != Field::Budget {
+                    return error;
+                }
+                let more =
+                    "; `budget` is a time, and `quota = OUTBOUND` limits the retries of many calls";
+                syn::Error::new(error.span(), format!("{error}{more}"))
+            })?;
             let set = known(value.known.map(Bound::Limited), set);
             if let Some(runtime) = &value.runtime {
                 let bound = runtime.evaluated();

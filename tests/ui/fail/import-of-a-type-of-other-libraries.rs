@@ -8,4 +8,8 @@ mod attribute {
     use retry_runtime::retryable;
 }
 
+mod quota {
+    use retry_runtime::RetryBudget;
+}
+
 fn main() {}

@@ -180,7 +180,8 @@ pub fn may_run_twice_at_once<F: Fn() -> A, A: Future>(body: F) -> F {
 pub fn capture_mut<T: ?Sized>(_: &mut T) {}
 
 /// Requires the shared policy given as `policy = …` to be a `Policy`.
-pub const fn shared(policy: Policy) -> Policy {
+#[rustfmt::skip]
+pub const fn shared(policy: Policy /* of a constant: otherwise, write `policy = runtime(HTTP)` */) -> Policy {
     policy
 }
 

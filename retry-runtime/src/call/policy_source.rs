@@ -1,9 +1,10 @@
 //! The runtime value of `policy = …`: a policy, or a configuration, which also says which
 //! failures are retried.
 //!
-//! The expansion sees an expression and no type, so it climbs a ladder of two rungs, as
+//! The expansion sees an expression and no type, so it climbs a ladder of three rungs, as
 //! [`probe`](crate::classify::probe) does: [`ConfigProbe`] has `__source` for types that hold a
-//! configuration, and derefs to [`PolicyProbe`], which has it for all others.
+//! configuration, and derefs to [`PolicyDerefProbe`], which has it for those that deref to a policy,
+//! and derefs to [`PolicyProbe`], which has it for all others.
 
 use core::borrow::Borrow;
 use core::ops::Deref;
@@ -48,8 +49,9 @@ where
 #[diagnostic::on_unimplemented(
     message = "`policy` must be a `Policy` or a `RetryConfig`, not a `{Self}`",
     label = "this is not a policy",
-    note = "write an expression of type `Policy` or `RetryConfig` (feature `serde`), or a reference \
-            or an `Arc` of one; of your own types, those that implement `Borrow<Policy>` are accepted"
+    note = "name the field that holds the policy, as in `policy = self.config.http`: an expression \
+            of type `Policy` or `RetryConfig` (feature `serde`), or one that derefs to it, such as an `Arc`",
+    note = "of your own types, those that implement `Borrow<Policy>` are accepted"
 )]
 pub trait AsPolicy {
     /// The policy.
@@ -66,19 +68,32 @@ impl<P: Borrow<Policy> + ?Sized> AsPolicy for P {
 
 /// The upper rung: for types that hold a configuration.
 #[derive(Debug)]
-pub struct ConfigProbe<'a, V: ?Sized>(PolicyProbe<'a, V>);
+pub struct ConfigProbe<'a, V: ?Sized>(PolicyDerefProbe<'a, V>);
 
-/// The lower rung: for all types. A value that is not a policy is an error where it is used.
+/// The middle rung: for types that deref to a policy, such as a `LazyLock` or a guard.
+#[derive(Debug)]
+pub struct PolicyDerefProbe<'a, V: ?Sized>(PolicyProbe<'a, V>);
+
+/// The lower rung: for all types. One that is not a policy is an error.
 #[derive(Debug)]
 pub struct PolicyProbe<'a, V: ?Sized>(&'a V);
 
 /// Begins at the upper rung.
 #[inline(always)]
 pub const fn source<V: ?Sized>(value: &V) -> ConfigProbe<'_, V> {
-    ConfigProbe(PolicyProbe(value))
+    ConfigProbe(PolicyDerefProbe(PolicyProbe(value)))
 }
 
 impl<'a, V: ?Sized> Deref for ConfigProbe<'a, V> {
+    type Target = PolicyDerefProbe<'a, V>;
+
+    #[inline(always)]
+    fn deref(&self) -> &PolicyDerefProbe<'a, V> {
+        &self.0
+    }
+}
+
+impl<'a, V: ?Sized> Deref for PolicyDerefProbe<'a, V> {
     type Target = PolicyProbe<'a, V>;
 
     #[inline(always)]
@@ -91,15 +106,26 @@ impl<'a, V: ConfigSource + ?Sized> ConfigProbe<'a, V> {
     /// The configuration.
     #[inline(always)]
     pub fn __source(&self) -> FoundConfig<'a, V::Config> {
-        FoundConfig(self.0.0.config())
+        FoundConfig(self.0.0.0.config())
+    }
+}
+
+impl<'a, V: Deref<Target: AsPolicy> + ?Sized> PolicyDerefProbe<'a, V> {
+    /// The policy.
+    #[inline(always)]
+    pub fn __source(&self) -> FoundPolicy<'a> {
+        FoundPolicy(self.0.0.policy())
     }
 }
 
 impl<'a, V: ?Sized> PolicyProbe<'a, V> {
-    /// The policy, if there is one.
+    /// The policy.
     #[inline(always)]
-    pub fn __source(&self) -> FoundPolicy<'a, V> {
-        FoundPolicy(self.0)
+    pub fn __source(&self) -> FoundPolicy<'a>
+    where
+        V: AsPolicy,
+    {
+        FoundPolicy(self.0.policy())
     }
 }
 
@@ -109,7 +135,7 @@ pub struct FoundConfig<'a, C>(&'a C);
 
 /// A policy that was found.
 #[derive(Debug)]
-pub struct FoundPolicy<'a, P: ?Sized>(&'a P);
+pub struct FoundPolicy<'a>(&'a Policy);
 
 /// The value that was found.
 pub trait PolicySource {
@@ -148,18 +174,18 @@ impl<'a, C: Config> PolicySource for FoundConfig<'a, C> {
     }
 }
 
-impl<P: AsPolicy + ?Sized> PolicySource for FoundPolicy<'_, P> {
+impl PolicySource for FoundPolicy<'_> {
     type Kept = Policy;
     type Lists = NoLists;
 
     #[inline(always)]
     fn policy(&self) -> &Policy {
-        self.0.policy()
+        self.0
     }
 
     #[inline(always)]
     fn keep(self) -> Policy {
-        *self.0.policy()
+        *self.0
     }
 
     #[inline(always)]

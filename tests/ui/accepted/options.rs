@@ -300,6 +300,59 @@ impl<const ATTEMPTS: u32> Generic<ATTEMPTS> {
     }
 }
 
+const NAMED: &CircuitBreaker = &DB;
+
+struct Settings {
+    attempts: u32,
+    waits: [Duration; 2],
+    policy: Policy,
+}
+
+impl Settings {
+    const DEFAULT: Self = Self {
+        attempts: 2,
+        waits: [Duration::from_millis(1), Duration::from_millis(2)],
+        policy: Policy::new(),
+    };
+
+    const fn longest(&self) -> Duration {
+        self.waits[1]
+    }
+}
+
+const SETTINGS: &Settings = &Settings::DEFAULT;
+static KEPT: Settings = Settings::DEFAULT;
+static READ: LazyLock<Policy> = LazyLock::new(Policy::new);
+
+const OF_FIELDS: Policy = policy!(
+    attempts = KEPT.attempts + 1,
+    backoff = custom(Settings::DEFAULT.waits[0], Settings::DEFAULT.longest())
+);
+
+struct Shared<T>(T);
+
+impl<T: Sync> Shared<T> {
+    const BREAKER: &'static CircuitBreaker = &DB;
+
+    #[retry(policy = SETTINGS.policy, attempts = SETTINGS.attempts, breaker = Self::BREAKER)]
+    async fn by_constant(&self) -> Result<u32, ApiError> {
+        let _ = &self.0;
+        Ok(7)
+    }
+
+    #[retry(policy = OF_FIELDS, breaker = NAMED)]
+    async fn by_name(&self) -> Result<u32, ApiError> {
+        let _ = &self.0;
+        Ok(7)
+    }
+
+    #[retry(policy = runtime(READ), breaker = NAMED)]
+    fn by_lazy_policy(&self) -> Result<u32, ApiError> {
+        let _ = &self.0;
+        Ok(7)
+    }
+}
+
 #[test]
 fn works() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -308,6 +361,8 @@ fn works() {
 
 async fn run() -> Result<(), ApiError> {
     assert_eq!(Generic::<3>.fetch().await?, 3);
+    assert_eq!(Shared(()).by_constant().await? + Shared(()).by_name().await?, 14);
+    assert_eq!(Shared(()).by_lazy_policy()?, 7);
     assert_eq!(all(vec![3, 4]).await?, 7);
     assert_eq!(by_constants().await? + by_paths()? + by_block()? + unlimited().await?, 28);
     assert_eq!(custom()? + decorrelated().await? + full().await? + none()?, 28);

@@ -8,7 +8,8 @@
 //! // Output:
 //! async fn fetch(id: u64) -> Result<User, Error> {
 //!     use ::retry_runtime::__private as __retry;
-//!     site! { static SITE: Site = site(concat!(module_path!(), "::fetch"), Some(POLICY.attempts(5))); }
+//!     static SITE: Site = site(concat!(module_path!(), "::fetch"), Some(POLICY.attempts(5)));
+//!     site! { static LINKED: &Site = &SITE; }
 //!     let mut session = session();
 //!     loop {
 //!         {

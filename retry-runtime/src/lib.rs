@@ -162,11 +162,11 @@ macro_rules! __retry_linked {
     ($($tokens:tt)*) => {};
 }
 
-/// The site of an annotated function, which only some features register: that costs the compiler
+/// Registers the site of an annotated function, if a feature needs that: it costs the compiler
 /// about as much as the rest of the expansion.
 #[doc(hidden)]
 #[macro_export]
-#[cfg(all(feature = "sites", not(all(target_family = "wasm", target_os = "unknown"))))]
+#[cfg(feature = "sites")]
 macro_rules! __retry_site {
     ($item:item) => {
         $crate::__retry_linked! { RETRY_SITES_0_1, $item }
@@ -175,11 +175,9 @@ macro_rules! __retry_site {
 
 #[doc(hidden)]
 #[macro_export]
-#[cfg(not(all(feature = "sites", not(all(target_family = "wasm", target_os = "unknown")))))]
+#[cfg(not(feature = "sites"))]
 macro_rules! __retry_site {
-    ($item:item) => {
-        $item
-    };
+    ($item:item) => {};
 }
 
 /// An error for what cannot work in a browser. The macro does not know what the program is built

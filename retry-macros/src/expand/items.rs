@@ -131,9 +131,8 @@ impl Expansion<'_> {
         };
         let options = quote!(#runtime #hedged #blocking #history #log #handled);
         items.extend(quote! {
-            __retry::site! {
-                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #options;
-            }
+            static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #options;
+            __retry::site! { static __RETRY_LINKED: &__retry::Site = &__RETRY_SITE; }
         });
         items
     }

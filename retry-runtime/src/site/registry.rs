@@ -19,7 +19,7 @@ use crate::site::families::families;
 linked! {
     /// The annotated functions, in one array assembled by the linker. It is also the name of the
     /// section, so that two releases in one program keep theirs apart.
-    pub static RETRY_SITES_0_1: [Site];
+    pub static RETRY_SITES_0_1: [&'static Site];
 }
 
 const _: () = assert!(
@@ -48,7 +48,7 @@ const _: () = assert!(
 /// # assert!(sites().iter().any(|site| site.name() == "shop.order"));
 /// ```
 pub fn sites() -> Vec<&'static Site> {
-    let mut sites: Vec<_> = RETRY_SITES_0_1.iter().collect();
+    let mut sites: Vec<_> = RETRY_SITES_0_1.to_vec();
     sites.sort_by_key(|site| (site.name(), site.file(), site.line()));
     sites
 }

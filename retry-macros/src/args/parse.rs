@@ -6,9 +6,9 @@ use retry_rules::options::{BREAKER, POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{LitInt, token};
 
-use super::Args;
 use super::table::FUNCTION;
 use super::values::Reading;
+use super::{Args, Breaker};
 use crate::options::{self, backoff, matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
@@ -88,7 +88,15 @@ impl Args {
             .filter(|option| syntax == Syntax::Attribute || option.in_policy);
         if setting.is_none() && option.is_none() {
             let value = input.fork();
-            return Err(syn::Error::new(name.span(), unknown(&word, &value, syntax)));
+            let message = match &self.breaker {
+                Some(Breaker::Shared(shared)) if is_of_breaker(&word) => format!(
+                    "`{word}` is a setting of a breaker: write it where `{}` is declared, as in \
+                     `BreakerConfig::new().{word}(…)`",
+                    token_text(shared),
+                ),
+                _ => unknown(&word, &value, syntax),
+            };
+            return Err(syn::Error::new(name.span(), message));
         }
         if let Some(first) = self.written(&word) {
             if word == "crate" && self.is_crate_known() {
@@ -139,7 +147,7 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
         };
     }
-    if BREAKER.iter().any(|setting| setting.name() == word) {
+    if is_of_breaker(word) {
         let place = if syntax == Syntax::Policy { " in `#[retry(…)]`" } else { "" };
         let text = token_text(&up_to_comma(value));
         let value = match text.trim_start_matches('=').trim() {
@@ -173,6 +181,11 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
         },
         |advice| format!("unknown option `{word}`: {advice}"),
     )
+}
+
+/// Returns whether this is the name of a setting of a breaker.
+fn is_of_breaker(word: &str) -> bool {
+    BREAKER.iter().any(|setting| setting.name() == word)
 }
 
 /// The option whose value a word is, if it was written as an option itself.

@@ -90,7 +90,9 @@ foreign_methods! {
         "a policy has numbers and durations only: write `Retrier::new(policy).retry_on([network])`, or `#[retry(policy = HTTP, retry_on = [network])]`";
     [] Policy: exponential(n) linear(n) fibonacci() fixed(n) constant(n) custom(n) =>
         "the curve of the waits is a `Backoff`: write `.backoff(Backoff::DEFAULT)` for doubled waits, or `.backoff(Backoff::Fixed)` for equal ones, beside `.initial_delay(…)`";
-    [] Policy: delay(n) min_delay(n) base_delay(n) interval(n) initial_interval(n) =>
+    [] Policy: with_max_attempts(n) with_max_times(n) max_times(n) with_max_retries(n) =>
+        "the number of calls, the first included, is set with `.attempts(5)`";
+    [] Policy: delay(n) min_delay(n) with_min_delay(n) base_delay(n) interval(n) initial_interval(n) =>
         "the first wait is set with `.initial_delay(Duration::from_secs(1))`, the longest one with `.max_delay(…)`";
     [] BreakerConfig: max_failures(n) failures(n) failure_count(n) consecutive_failures(n) =>
         "the number of failures that open the breaker is set with `.failure_threshold(5)`";
@@ -113,6 +115,8 @@ foreign_methods! {
         "the settings are built by their own methods: write `QuotaConfig::new().capacity(500)`";
     [] QuotaConfig: max_tokens(n) tokens(n) size(n) max(n) limit(n) burst(n) =>
         "the number of tokens is set with `.capacity(500)`";
-    [] QuotaConfig: refill(n) refill_rate(n) rate(n) per_second(n) tokens_per_second(n) =>
+    [] QuotaConfig: ratio(n) retry_ratio(n) percent_can_retry(n) =>
+        "the share of the calls that may be retries is set with `.share(0.2)`";
+    [] QuotaConfig: refill(n) refill_rate(n) refill_interval(n) rate(n) per_second(n) tokens_per_second(n) =>
         "the tokens that return each second are set with `.refill_per_sec(10.0)`";
 }

@@ -273,10 +273,20 @@ pub use Backoff as ExponentialBuilder;
 #[doc(hidden)]
 #[deprecated(note = "write `retry_runtime::BreakerConfig`")]
 pub type CircuitBreakerConfig = BreakerConfig;
+#[cfg(any())]
+// write `Policy::new().backoff(Backoff::Fixed)`, or `#[retry(backoff = fixed)]`
+pub use Backoff as ConstantBuilder;
+#[cfg(any())]
+// write `Policy::new().backoff(Backoff::Fixed)`, or `#[retry(backoff = fixed)]`
+pub use Backoff as FixedInterval;
+#[cfg(any())] // write `retry_runtime::Breakers`
+pub use Breakers as CircuitBreakerRegistry;
 #[cfg(any())] // write `retry_runtime::Breakers`
 pub use Breakers as CircuitBreakers;
 #[cfg(any())] // write `retry_runtime::Policy`
 pub use Policy as RetryPolicy;
+#[cfg(any())] // write `Retrier::new(policy).run(|| fetch())`, or `#[retry]`
+pub use Retrier as Retryable;
 #[cfg(any())] // write `retry_runtime::RetryError`
 pub use RetryError as Error;
 #[cfg(any())] // write `retry_runtime::RetryQuota`
@@ -304,6 +314,8 @@ pub mod error {}
 pub mod breaker {}
 #[cfg(any())] // everything is at the root: write `retry_runtime::CircuitBreaker`
 pub mod circuit_breaker {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::RetryQuota`
+pub mod quota {}
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("attribute.md")]

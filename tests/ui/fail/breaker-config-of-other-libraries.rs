@@ -20,4 +20,8 @@ static PROBES: CircuitBreaker =
 static LISTENED: CircuitBreaker =
     CircuitBreaker::new("listened", BreakerConfig::new().on_state_change(|_, _| {}));
 
+fn trip() {
+    DB.trip();
+}
+
 fn main() {}

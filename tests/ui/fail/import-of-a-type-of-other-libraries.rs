@@ -12,4 +12,8 @@ mod quota {
     use retry_runtime::RetryBudget;
 }
 
+mod call {
+    use retry_runtime::Retryable;
+}
+
 fn main() {}

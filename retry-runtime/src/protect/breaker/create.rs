@@ -126,6 +126,8 @@ retry_rules::foreign_methods! {
         "a breaker has a name: write `CircuitBreaker::new(\"db\", BreakerConfig::new())`";
     [] &CircuitBreaker: execute(f) run(f) protect(f) =>
         "a breaker calls a function with `DB.call(|| …)`, and an async one with `DB.call_async(|| …).await`";
+    [] &CircuitBreaker: trip() =>
+        "a breaker is kept open with `DB.force_open()`";
     [] &CircuitBreaker: is_call_permitted() can_execute() allow_request() record_success() record_failure() on_success() on_failure() =>
         "a call is admitted by `DB.try_acquire()`, which returns a permit: `permit.success()` or `permit.failure()` reports the outcome";
 }

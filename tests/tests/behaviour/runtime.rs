@@ -134,6 +134,24 @@ async fn a_policy_may_be_behind_a_pointer() {
     assert_eq!(Client::default().by_shared_policy().await, Err(Down(3)));
 }
 
+#[retry(policy = runtime(READ_ONCE))]
+async fn by_lazy_policy(calls: &Cell<u32>) -> Result<(), Down> {
+    answers(calls).await
+}
+
+#[retry(policy = policy.lock().unwrap())]
+async fn by_locked_policy(calls: &Cell<u32>, policy: &Mutex<Policy>) -> Result<(), Down> {
+    answers(calls).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_may_be_behind_a_lazy_lock_or_a_guard() {
+    let calls = Cell::default();
+    assert_eq!(by_lazy_policy(&calls).await, Err(Down(2)));
+    let policy = Mutex::new(Policy::new().attempts(4));
+    assert_eq!(by_locked_policy(&calls, &policy).await, Err(Down(6)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_option_accepts_runtime_values() {
     let (client, began) = (Client::default(), Instant::now());
@@ -228,6 +246,8 @@ async fn by_generic<P: Borrow<Policy>>(calls: &Cell<u32>, policy: P) -> Result<(
     answers(calls).await?;
     Ok(())
 }
+
+static READ_ONCE: LazyLock<Policy> = LazyLock::new(|| Policy::new().attempts(2));
 
 fn settings() -> Policy {
     Policy::new().attempts(5)

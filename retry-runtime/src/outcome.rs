@@ -12,6 +12,7 @@ use core::future::{Future, Ready, ready};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use crate::base::sealed::Seal;
 use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError, SourceOf};
 
 /// A return type that shows whether it is a failure.
@@ -114,6 +115,60 @@ impl<T> Outcome for Plain<T> {
     }
 }
 
+/// The result of a closure that is not async, for `Retrier::run_sync` and `CircuitBreaker::call`.
+#[diagnostic::on_unimplemented(
+    message = "a call that is not async takes a closure that returns a `Result`",
+    label = "this closure returns `{Self}`",
+    note = "for an async operation, write `run(|| …).await` in place of `run_sync(|| …)`, and \
+            `call_async(|| …).await` in place of `call(|| …)`"
+)]
+pub trait SyncResult {
+    /// The type of a success.
+    type Value;
+    /// The type of a failure.
+    type Error;
+
+    /// Returns the result itself.
+    #[doc(hidden)]
+    fn result(self, _: Seal) -> Result<Self::Value, Self::Error>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E> SyncResult for Result<T, E> {
+    type Value = T;
+    type Error = E;
+
+    #[inline(always)]
+    fn result(self, _: Seal) -> Self {
+        self
+    }
+}
+
+/// The value that a listener returns: none.
+#[diagnostic::on_unimplemented(
+    message = "`on_retry` is called before a wait, and is not awaited: it takes a function that is \
+               not async, and returns nothing",
+    label = "returns `{Self}`",
+    note = "for async work, spawn a task: `|event| {{ tokio::spawn(record(event.to_string())); }}`"
+)]
+pub trait Nothing {}
+
+#[diagnostic::do_not_recommend]
+impl Nothing for () {}
+
+/// A listener that always panics returns `!`, a type that has no name of its own yet.
+#[diagnostic::do_not_recommend]
+impl Nothing for <fn() -> ! as Returning>::Output {}
+
+/// A function pointer, and the type that it returns.
+trait Returning {
+    type Output;
+}
+
+impl<R> Returning for fn() -> R {
+    type Output = R;
+}
+
 /// A return type that can represent an attempt that was cut off.
 #[diagnostic::on_unimplemented(
     message = "`timeout`, `deadline` and `breaker` can end a call that has no error, and `{Self}` \
@@ -210,9 +265,10 @@ pub trait Fallback<R, Kind> {
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
+    note = "the fallback of a function that is not `async` cannot be async: make the function an \
+            `async fn`, or write a fallback that is not async",
     note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself, and \
-            `error.into_last()` an `Option` of it, if it cannot hold an `Interrupted`",
-    note = "the fallback of a function that is not `async` cannot be async"
+            `error.into_last()` an `Option` of it, if it cannot hold an `Interrupted`"
 )]
 pub trait FallbackNow<R, Kind> {
     /// Converts the value.

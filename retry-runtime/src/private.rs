@@ -51,7 +51,7 @@ pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
 pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
-    Continue, Fallback, FallbackNow, Interruptible, Missing, Outcome, Plain, gave_up, kind,
+    Continue, Fallback, FallbackNow, Interruptible, Missing, Nothing, Outcome, Plain, gave_up, kind,
 };
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
 #[cfg(feature = "testing")]
@@ -364,7 +364,10 @@ pub fn kind_of<E: ?Sized>(error: &E, classify: impl FnOnce(&E) -> Option<Class>)
 }
 
 /// Calls the function's own listener.
-pub fn call_on_retry<E>(event: &RetryEvent<'_, E>, on_retry: impl FnOnce(&RetryEvent<'_, E>)) {
+pub fn call_on_retry<E, R: Nothing>(
+    event: &RetryEvent<'_, E>,
+    on_retry: impl FnOnce(&RetryEvent<'_, E>) -> R,
+) {
     on_retry(event);
 }
 

@@ -6,7 +6,7 @@ use retry_rules::Field;
 use retry_rules::options::BREAKER;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, Pat, Path, Token, parenthesized, token};
+use syn::{Expr, ExprClosure, Ident, Pat, Path, Token, parenthesized, token};
 
 use super::{Args, Breaker, OnFailure, PolicyBase};
 use crate::function::types;
@@ -285,11 +285,14 @@ pub(super) fn map_error(option: &mut Reading<'_>) -> syn::Result<Expr> {
 
 pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
     let expr = option.expr()?;
-    if matches!(&expr, Expr::Closure(closure) if closure.asyncness.is_some()) {
+    let is_async = |closure: &ExprClosure| {
+        closure.asyncness.is_some() || matches!(*closure.body, Expr::Async(_))
+    };
+    if matches!(&expr, Expr::Closure(closure) if is_async(closure)) {
         return Err(error(
             expr,
-            "`on_retry` is called before a wait, and is not awaited: take an ordinary closure, which \
-             may spawn a task",
+            "`on_retry` is called before a wait, and is not awaited: write a closure that is not \
+             async; for async work, `|event| { tokio::spawn(record(event.to_string())); }`",
         ));
     }
     if matches!(&expr, Expr::Closure(closure) if closure.inputs.len() > 1) {

@@ -39,7 +39,7 @@ impl<D, V> Retrier<D, V> {
         D: Decider<E, Kind>,
         V: Values<T>,
         // rustc quotes these lines, with their comments, if an operation is not as they say.
-        Op: FnMut() -> Fut, // `|| fetch(&url)`
+        Op: FnMut() -> Fut, // `|| fetch(&url)`; an attempt that changes a variable: `run_with`
         Fut: Future<Output = Result<T, E>> + AttemptFuture<Op, FutKind>, // not async: `run_sync(|| …)`
     {
         Fut::call(self.prepare(operation), Seal)

@@ -17,6 +17,7 @@ use crate::classify::Class;
 use crate::classify::matchers::Matchers;
 use crate::event::log_level::LogLevel;
 use crate::event::retry_event::RetryEvent;
+use crate::outcome::Nothing;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::IntoShared;
@@ -235,11 +236,15 @@ impl<D, V> Retrier<D, V> {
     /// let retrier = Retrier::new(Policy::new())
     ///     .on_retry(|event: &RetryEvent<'_, std::io::Error>| eprintln!("{event}"));
     /// ```
-    pub fn on_retry<E, Kind, F>(self, listener: F) -> Retrier<ForError<E>, V>
+    pub fn on_retry<E, Kind, F, R>(self, listener: F) -> Retrier<ForError<E>, V>
     where
         D: Decider<E, Kind>,
-        F: Fn(&RetryEvent<'_, E>) + Send + Sync + 'static,
+        F: Fn(&RetryEvent<'_, E>) -> R + Send + Sync + 'static,
+        R: Nothing,
     {
+        let listener = move |event: &RetryEvent<'_, E>| {
+            listener(event);
+        };
         self.with_closures(|closures| closures.on_retry.push(Arc::new(listener)))
     }
 

@@ -21,6 +21,7 @@ use crate::call::hedge::report::HedgeReport;
 use crate::call::session::{Session, succeeded_first_try};
 use crate::call::verdict::Judgement;
 use crate::event::retry_event::RetryEvent;
+use crate::outcome::Nothing;
 use crate::outcome::error::AttemptError;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
@@ -249,12 +250,13 @@ where
     ///     .call();
     /// assert_eq!(last, Some("down"));
     /// ```
-    pub fn on_retry<F>(
+    pub fn on_retry<F, R>(
         self,
         mut listener: F,
     ) -> Run<'r, Op, Fut, T, E, V, W, impl FnMut(&RetryEvent<'_, E>)>
     where
-        F: FnMut(&RetryEvent<'_, E>),
+        F: FnMut(&RetryEvent<'_, E>) -> R,
+        R: Nothing,
     {
         let Parts { common, rules, operation, when, on_retry: mut first } = self.parts;
         let on_retry = move |event: &RetryEvent<'_, E>| {

@@ -1,7 +1,30 @@
-use retry_runtime::retry;
+use retry_runtime::{RetryEvent, retry};
 
-#[retry(attempts = 3, on_retry = async |event| println!("{event}"))]
-async fn fetch() -> Result<u32, std::io::Error> {
+async fn record(text: String) {
+    println!("{text}");
+}
+
+async fn listen(event: &RetryEvent<'_, String>) {
+    record(event.to_string()).await;
+}
+
+#[retry(attempts = 2, on_retry = async |event| println!("{event}"))]
+async fn closure() -> Result<u32, String> {
+    Ok(7)
+}
+
+#[retry(attempts = 2, on_retry = |event| async move { record(event.to_string()).await })]
+async fn block() -> Result<u32, String> {
+    Ok(7)
+}
+
+#[retry(attempts = 2, on_retry = |event| record(event.to_string()))]
+async fn call() -> Result<u32, String> {
+    Ok(7)
+}
+
+#[retry(attempts = 2, on_retry = listen)]
+async fn function() -> Result<u32, String> {
     Ok(7)
 }
 

@@ -4,6 +4,8 @@ use core::fmt::Display;
 use core::future::Future;
 
 use super::{CircuitBreaker, Permit};
+use crate::base::sealed::Seal;
+use crate::outcome::SyncResult;
 use crate::outcome::error::Interrupted;
 
 impl CircuitBreaker {
@@ -21,12 +23,13 @@ impl CircuitBreaker {
     ///
     /// # Errors
     /// The error of `f`, or, if the call was not admitted, an [`Interrupted`] converted to `E`.
-    pub fn call<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<T, E>
+    pub fn call<T, E, R>(&self, f: impl FnOnce() -> R) -> Result<T, E>
     where
+        R: SyncResult<Value = T, Error = E>, // async: `call_async(|| …).await`
         E: From<Interrupted> + Display,
     {
         let permit = self.try_acquire().map_err(Interrupted::from)?;
-        settled(permit, f())
+        settled(permit, f().result(Seal))
     }
 
     /// Calls `f` and awaits its future if the breaker admits the call; an `Err` counts as a
@@ -49,7 +52,7 @@ impl CircuitBreaker {
     /// The error of `f`, or, if the call was not admitted, an [`Interrupted`] converted to `E`.
     pub async fn call_async<T, E, F>(&self, f: impl FnOnce() -> F) -> Result<T, E>
     where
-        F: Future<Output = Result<T, E>>,
+        F: Future<Output = Result<T, E>>, // not async: `call(|| …)`
         E: From<Interrupted> + Display,
     {
         let permit = self.try_acquire().map_err(Interrupted::from)?;

@@ -4,10 +4,12 @@
 use core::ops::ControlFlow;
 
 use super::Run;
+use crate::base::sealed::Seal;
 use crate::call::call_context::Timing;
 use crate::call::hedge::report::HedgeReport;
 use crate::event::retry_event::RetryEvent;
 use crate::observe;
+use crate::outcome::SyncResult;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
 use crate::retrier::decider::Decider;
@@ -32,11 +34,9 @@ impl<D, V> Retrier<D, V> {
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn run_sync<T, E, Kind>(
-        &self,
-        operation: impl FnMut() -> Result<T, E>,
-    ) -> Result<T, RetryError<E>>
+    pub fn run_sync<T, E, Kind, R>(&self, operation: impl FnMut() -> R) -> Result<T, RetryError<E>>
     where
+        R: SyncResult<Value = T, Error = E>, // async: `run(|| …).await`
         D: Decider<E, Kind>,
         V: Values<T>,
     {
@@ -52,11 +52,12 @@ impl<D, V> Retrier<D, V> {
     /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn blocking<T, E, Kind, Op>(&self, operation: Op) -> Run<'_, Op, Blocking, T, E, V>
+    pub fn blocking<T, E, Kind, Op, R>(&self, operation: Op) -> Run<'_, Op, Blocking, T, E, V>
     where
+        R: SyncResult<Value = T, Error = E>, // async: `run(|| …).await`
         D: Decider<E, Kind>,
         V: Values<T>,
-        Op: FnMut() -> Result<T, E>,
+        Op: FnMut() -> R,
     {
         self.prepare(operation)
     }
@@ -64,7 +65,6 @@ impl<D, V> Retrier<D, V> {
 
 impl<Op, T, E, V, W, L> Run<'_, Op, Blocking, T, E, V, W, L>
 where
-    Op: FnMut() -> Result<T, E>,
     V: Values<T>,
     W: FnMut(&E) -> bool,
     L: FnMut(&RetryEvent<'_, E>),
@@ -81,7 +81,11 @@ where
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn call(self) -> Result<T, RetryError<E>> {
+    pub fn call<R>(self) -> Result<T, RetryError<E>>
+    where
+        Op: FnMut() -> R,
+        R: SyncResult<Value = T, Error = E>,
+    {
         let Self { mut parts, .. } = self;
         let settings = &parts.common.settings;
         let mut call = RunSession::timed(Timing::of(&settings.policy));
@@ -95,7 +99,7 @@ where
                     continue;
                 }
             };
-            let (outcome, value) = match (parts.operation)() {
+            let (outcome, value) = match (parts.operation)().result(Seal) {
                 Ok(value) => match parts.common.values.failure(&value) {
                     None => {
                         settings.succeeded(call, permit);

@@ -7,6 +7,7 @@ pub(crate) mod async_sleep;
 pub(crate) mod blocking;
 pub(crate) mod last_failure;
 pub(crate) mod nested;
+pub(crate) mod not_awaited;
 pub(crate) mod call_context;
 pub(crate) mod call_state;
 pub(crate) mod cancel;

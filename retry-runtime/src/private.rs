@@ -39,6 +39,7 @@ pub use crate::call::hedge::{Body, HedgedAttempt};
 pub use crate::call::last_failure::{Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::session::{Next, Session, Wait};
+pub use crate::call::not_awaited::NotAwaited;
 use crate::call::verdict::Judgement;
 pub use crate::call::verdict::{HintSource, Verdict};
 pub use crate::classify::Class;

@@ -5,6 +5,7 @@ use syn::ReturnType;
 
 use super::Expansion;
 use super::attempt::Captures;
+use super::policy;
 use crate::args::{Args, OnFailure, Syntax};
 use crate::function::Form;
 use crate::function::block::{self, Block};
@@ -50,7 +51,7 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
             expansion.async_attempt(&Captures::default(), &[], &block.body)
         }
     };
-    block.with(&expansion.code(errors, &TokenStream::new(), &attempt))
+    block.with(&policy::import(&args), &expansion.code(errors, &TokenStream::new(), &attempt))
 }
 
 fn block_of(errors: Errors) -> TokenStream {

@@ -163,11 +163,11 @@ impl Block {
     }
 
     /// Places the code that retries where the attempt stood.
-    pub(crate) fn with(&self, code: &TokenStream) -> TokenStream {
+    pub(crate) fn with(&self, import: &TokenStream, code: &TokenStream) -> TokenStream {
         let Self { asyncness, movement, output, .. } = self;
         match asyncness {
             // In braces, for editors: the words of the options go first in a block.
-            Some(_) => quote!({ #asyncness #movement { #code } }),
+            Some(_) => quote!({ #import __retry::NotAwaited::new(#asyncness #movement { #code }) }),
             None => quote!({ (#movement || #output { #code })() }),
         }
     }

@@ -155,12 +155,24 @@ fn expand(
         Form::Async | Form::Sync => &function.body,
     };
     let mut checks = expansion.check_span(&function.body);
-    for place in signature::consumed(args, &function, attempted) {
+    for (place, statement) in signature::consumed(args, &function, attempted) {
         let here = SpanRange::of(&place).start();
         let is_self = mentions(place.clone(), &|word| matches!(word, "self" | "__self"));
-        let check = if is_self { "needed_again_of_self" } else { "needed_again" };
-        let check = Ident::new(check, here);
-        checks.extend(quote_spanned!(here=> __retry::#check(&#place);));
+        let of_self = if is_self { "_of_self" } else { "" };
+        let after = statement.as_ref().map_or("", |_| "_after");
+        let check = Ident::new(&format!("needed_again{of_self}{after}"), here);
+        checks.extend(match statement {
+            None => quote_spanned!(here=> __retry::#check(&#place);),
+            // The closure is not an argument: its kind would be that of the parameter.
+            Some(statement) => quote_spanned! {here=>
+                if false {
+                    let place = __retry::type_of(&#place);
+                    #[allow(unused, deprecated, clippy::all, clippy::pedantic, clippy::nursery)]
+                    let moved = || { #statement };
+                    __retry::#check(place, moved);
+                }
+            },
+        });
     }
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);

@@ -240,19 +240,33 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     owned
 }
 
-/// The places that one attempt moves although the next one needs them, judging by the tokens.
-pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<TokenStream> {
+/// The places that one attempt moves although the next one needs them, judging by the tokens; those
+/// with a statement only if a closure of that statement moves them.
+pub(crate) fn consumed(
+    args: &Args,
+    function: &Function,
+    body: &Group,
+) -> Vec<(TokenStream, Option<TokenStream>)> {
     let mut found = Vec::new();
     let owned = owned(args, function);
     // A `clone` without names is a mistake of its own.
     let is_unnamed = args.clone.is_empty() && args.written("clone").is_some();
-    if owned.is_empty() || is_unnamed || !by_value::are_shared(args, &by_value::bindings(function))
-    {
+    let bindings = by_value::bindings(function);
+    if owned.is_empty() || is_unnamed || !by_value::are_shared(args, &bindings) {
         return found;
     }
     let may_move =
         |name: &Ident| owned.iter().any(|word| name == word) && !args.carry.contains(name);
-    function::consumed::consumed(&body.stream(), &may_move, &mut |place| found.push(place));
+    let takes = |name: &Ident, method: &Ident| {
+        let of_name = |binding: &&by_value::Binding<'_>| binding.name == *name;
+        bindings
+            .iter()
+            .find(of_name)
+            .is_some_and(|binding| binding.is_taken_by(method, &function.sig.generics))
+    };
+    function::consumed::consumed(&body.stream(), &may_move, &takes, &mut |place, statement| {
+        found.push((place, statement));
+    });
     found
 }
 

@@ -10,14 +10,17 @@ use std::slice;
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
+use super::probes;
 use crate::tokens::search::{any_token, is_punct, is_word, mentions};
 
 /// Calls `found` with each variable that `may_move` accepts and the `body` moves, as the body
-/// writes it: `name`, or `self.field`.
+/// writes it: `name`, or `self.field`. With a statement, the body moves it if a closure of that
+/// statement does. A method that `takes` the variable moves it.
 pub(crate) fn consumed(
     body: &TokenStream,
     may_move: &dyn Fn(&Ident) -> bool,
-    found: &mut dyn FnMut(TokenStream),
+    takes: &dyn Fn(&Ident, &Ident) -> bool,
+    found: &mut dyn FnMut(TokenStream, Option<TokenStream>),
 ) {
     // Inner items have names of their own, and `#[instrument]` moves more than the body does.
     const OTHER: [&str; 4] = ["fn", "use", "macro_rules", "__tracing_instrument_future"];
@@ -25,20 +28,27 @@ pub(crate) fn consumed(
         return;
     }
     let mut seen = Vec::new();
-    let mut found = |place: &[TokenTree]| {
+    let mut found = |place: &[TokenTree], statement: Option<TokenStream>| {
         let TokenTree::Ident(variable) = &place[0] else { return };
         let word = variable.to_string();
         if may_move(variable) && !seen.contains(&word) && !binds(body.clone(), &word) {
-            seen.push(word);
-            found(place.iter().cloned().collect());
+            if statement.is_none() {
+                seen.push(word);
+            }
+            found(place.iter().cloned().collect(), statement);
         }
     };
+    let mut moved = |place: &[TokenTree]| found(place, None);
     // At the end of a body, `Ok(name)` is not a pattern.
     let last: Vec<TokenTree> = body.clone().into_iter().collect();
     if let [.., TokenTree::Ident(_), TokenTree::Group(group)] = &last[..] {
-        passed(group, &mut found);
+        passed(group, &mut moved);
     }
-    each(body.clone(), &mut found);
+    each(body.clone(), &mut moved);
+    // A copy of a statement may not exist for this target.
+    if !mentions(body.clone(), &|word| word == "cfg") {
+        probes::each(body.clone(), takes, &mut found);
+    }
 }
 
 /// Calls `found` with each place that is moved as a whole.

@@ -39,7 +39,67 @@ impl Binding<'_> {
         let refers = self.by_ref && types::is_mut_reference(self.ty);
         self.is_mut && !refers && !is_called(self.ty, generics) && !is_pin(self.ty)
     }
+
+    /// Returns whether the method is one that takes `self`, judging by the declared type.
+    pub(super) fn is_taken_by(&self, method: &Ident, generics: &Generics) -> bool {
+        let is_sender = || match types::peel_type(self.ty) {
+            Type::Path(path) => path.path.segments.iter().any(|part| part.ident == "oneshot"),
+            _ => false,
+        };
+        let is_one_of = |methods: &[&str]| methods.iter().any(|word| method == word);
+        self.is_whole
+            && (is_one_of(&["into", "try_into"])
+                || is_one_of(&ADAPTERS) && is_bound(self.ty, generics, &["Iterator", "Stream"])
+                || is_one_of(&OF_OPTIONS) && types::segment(self.ty, "Option").is_some()
+                || method == "send" && is_sender())
+    }
 }
+
+/// Methods of iterators and streams that take `self`.
+const ADAPTERS: [&str; 28] = [
+    "buffered",
+    "buffer_unordered",
+    "chain",
+    "cloned",
+    "collect",
+    "copied",
+    "count",
+    "enumerate",
+    "filter",
+    "filter_map",
+    "flat_map",
+    "flatten",
+    "fold",
+    "for_each",
+    "inspect",
+    "last",
+    "map",
+    "max",
+    "min",
+    "partition",
+    "peekable",
+    "skip",
+    "sum",
+    "take",
+    "take_while",
+    "then",
+    "unzip",
+    "zip",
+];
+
+/// Methods of `Option` that take `self`.
+const OF_OPTIONS: [&str; 10] = [
+    "and_then",
+    "expect",
+    "map",
+    "map_or",
+    "map_or_else",
+    "ok_or",
+    "ok_or_else",
+    "or",
+    "unwrap_or",
+    "unwrap_or_else",
+];
 
 /// The names that the arguments bind, in their order.
 pub(super) fn bindings(function: &Function) -> Vec<Binding<'_>> {

@@ -135,3 +135,110 @@ pub async fn inner() -> io::Result<u32> {
     let of = attempt_of;
     Ok(u32::try_from(size_of_val(&of)).unwrap_or_default())
 }
+
+/// Methods that often take `self`, and here do not.
+pub struct Shared {
+    body: String,
+    size: usize,
+}
+
+impl Shared {
+    fn build(&self) -> usize {
+        self.size
+    }
+
+    fn into_size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&self) -> io::Result<usize> {
+        Ok(self.size)
+    }
+
+    #[deprecated]
+    fn finish(&self) -> usize {
+        self.size
+    }
+
+    #[must_use]
+    fn close(&self) -> usize {
+        self.size
+    }
+
+    #[retry]
+    pub async fn methods_of_self(self) -> io::Result<usize> {
+        let Shared { size, .. } = self;
+        std::fs::read(&self.body)?;
+        Ok(self.build() + self.into_size() + self.send()? + self.close() + size)
+    }
+}
+
+impl Id {
+    fn build(self) -> u64 {
+        self.0
+    }
+
+    fn into_number(self) -> u64 {
+        self.0
+    }
+}
+
+#[retry]
+#[allow(deprecated)]
+pub async fn methods_that_borrow(shared: Shared) -> io::Result<usize> {
+    std::fs::read("missing")?;
+    Ok(shared.build() + shared.into_size() + shared.send()? + shared.finish() + shared.close())
+}
+
+#[retry]
+pub fn methods_that_copy(id: Id, size: Option<usize>, bytes: [u8; 3]) -> io::Result<usize> {
+    std::fs::read("missing")?;
+    let size = size.map_or(1, |size| size + 1) + size.unwrap_or_default() + size.expect("a size");
+    let count = usize::from(id.build() == id.into_number());
+    Ok(size + count + bytes.into_iter().count())
+}
+
+#[retry]
+pub async fn methods_of_a_reference(
+    path: std::path::PathBuf,
+    values: &mut Vec<u8>,
+) -> io::Result<usize> {
+    std::fs::read("missing")?;
+    Ok(path.into_iter().count() + values.into_iter().count())
+}
+
+#[retry]
+pub async fn patterns_that_borrow(
+    shared: Shared,
+    id: Id,
+    size: Option<usize>,
+) -> io::Result<usize> {
+    let Shared { size: own, .. } = shared;
+    let Id(number) = id;
+    let ref body = shared.body;
+    let copy = id;
+    let typed: Id = id;
+    if let Some(size) = size {
+        std::fs::read(size.to_string())?;
+    }
+    let Some(size) = size else {
+        return Err(io::Error::other("no size"));
+    };
+    std::fs::read(body)?;
+    Ok(own + size + usize::from(number == copy.0 + typed.0))
+}
+
+#[retry]
+pub async fn method_of_one_target(shared: Shared) -> io::Result<usize> {
+    #[cfg(target_os = "none")]
+    shared.into_a_method_of_this_target();
+    std::fs::read(&shared.body)?;
+    Ok(shared.size)
+}
+
+#[retry(hedge = "10ms")]
+pub async fn methods_of_hedges(shared: Shared, sizes: impl Fn() -> usize) -> io::Result<usize> {
+    let sizes = &sizes;
+    std::fs::read(&shared.body)?;
+    Ok(shared.build() + sizes())
+}

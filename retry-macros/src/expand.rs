@@ -161,18 +161,17 @@ fn expand(
         let of_self = if is_self { "_of_self" } else { "" };
         let after = statement.as_ref().map_or("", |_| "_after");
         let check = Ident::new(&format!("needed_again{of_self}{after}"), here);
-        checks.extend(match statement {
+        let check = match statement {
             None => quote_spanned!(here=> __retry::#check(&#place);),
             // The closure is not an argument: its kind would be that of the parameter.
             Some(statement) => quote_spanned! {here=>
-                if false {
-                    let place = __retry::type_of(&#place);
-                    #[allow(unused, deprecated, clippy::all, clippy::pedantic, clippy::nursery)]
-                    let moved = || { #statement };
-                    __retry::#check(place, moved);
-                }
+                let place = __retry::type_of(&#place);
+                #[allow(unused, deprecated, clippy::all, clippy::pedantic, clippy::nursery)]
+                let moved = || { #statement };
+                __retry::#check(place, moved);
             },
-        });
+        };
+        checks.extend(quote_spanned!(here=> if false { #check }));
     }
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);

@@ -255,14 +255,14 @@ pub(crate) fn consumed(
     if owned.is_empty() || is_unnamed || !by_value::are_shared(args, &bindings) {
         return found;
     }
-    let may_move =
-        |name: &Ident| owned.iter().any(|word| name == word) && !args.carry.contains(name);
+    let binding_of = |name: &Ident| bindings.iter().find(|binding| binding.name == *name);
+    let may_move = |name: &Ident, is_whole: bool| {
+        owned.iter().any(|word| name == word)
+            && !args.carry.contains(name)
+            && (is_whole || binding_of(name).is_none_or(by_value::Binding::owns_its_fields))
+    };
     let takes = |name: &Ident, method: &Ident| {
-        let of_name = |binding: &&by_value::Binding<'_>| binding.name == *name;
-        bindings
-            .iter()
-            .find(of_name)
-            .is_some_and(|binding| binding.is_taken_by(method, &function.sig.generics))
+        binding_of(name).is_some_and(|binding| binding.is_taken_by(method, &function.sig.generics))
     };
     function::consumed::consumed(&body.stream(), &may_move, &takes, &mut |place, statement| {
         found.push((place, statement));

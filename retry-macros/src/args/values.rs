@@ -6,14 +6,14 @@ use retry_rules::Field;
 use retry_rules::options::BREAKER;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, ExprClosure, Ident, Pat, Path, Token, parenthesized, token};
+use syn::{Expr, Ident, Pat, Path, Token, parenthesized, token};
 
 use super::{Args, Breaker, OnFailure, PolicyBase};
 use crate::function::types;
 use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, assigned, at_next, equals, meant, up_to_comma};
+use crate::tokens::grammar::{self, assigned, at_next, equals, meant, not_awaited, up_to_comma};
 use crate::tokens::search::find;
 use crate::tokens::text::token_text;
 use crate::value::runtime::{Scope, ValueKind};
@@ -79,6 +79,7 @@ pub(super) fn retry_after(args: &mut Args, option: &mut Reading<'_>) -> syn::Res
              the error is a `StatusError` (`http::check`)",
         ));
     }
+    not_awaited("retry_after", &expr, ", and await in the body")?;
     let sees_wait = matches!(&expr, Expr::Closure(closure) if closure.inputs.len() == 2);
     *(if sees_wait { &mut args.adjust_wait } else { &mut args.retry_after }) = Some(expr);
     Ok(())
@@ -265,6 +266,7 @@ fn is_value(expr: &Expr) -> bool {
 /// Parses a function that can be called with a `RetryError`.
 pub(super) fn map_error(option: &mut Reading<'_>) -> syn::Result<Expr> {
     let map = option.expr()?;
+    not_awaited("map_error", &map, ", and await in the body, or in the caller")?;
     let is_right = match &map {
         Expr::Lit(_) | Expr::Macro(_) | Expr::Block(_) => false,
         Expr::Closure(closure) => {
@@ -285,16 +287,11 @@ pub(super) fn map_error(option: &mut Reading<'_>) -> syn::Result<Expr> {
 
 pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
     let expr = option.expr()?;
-    let is_async = |closure: &ExprClosure| {
-        closure.asyncness.is_some() || matches!(*closure.body, Expr::Async(_))
-    };
-    if matches!(&expr, Expr::Closure(closure) if is_async(closure)) {
-        return Err(error(
-            expr,
-            "`on_retry` is called before a wait, and is not awaited: write a closure that is not \
-             async; for async work, `|event| { tokio::spawn(record(event.to_string())); }`",
-        ));
-    }
+    not_awaited(
+        "on_retry",
+        &expr,
+        "; for async work, `|event| { tokio::spawn(record(event.to_string())); }`",
+    )?;
     if matches!(&expr, Expr::Closure(closure) if closure.inputs.len() > 1) {
         return Err(error(
             expr,

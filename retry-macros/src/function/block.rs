@@ -113,6 +113,12 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
         }
     }
     input.parse::<Option<Token![,]>>()?;
+    if input.peek(Token![.]) && input.peek2(Token![await]) {
+        return Err(input.error(
+            "`.await` stands behind the macro, which awaits each attempt itself: write \
+             `retrying!( … ).await`",
+        ));
+    }
     if !input.is_empty() {
         return Err(
             input.error("the attempt is the last thing in `retrying!`: write options before it")

@@ -11,14 +11,14 @@ use std::slice;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
 use super::probes;
-use crate::tokens::search::{any_token, is_punct, is_word, mentions};
+use crate::tokens::search::{any_token, is_one_of, is_punct, is_word, mentions};
 
-/// Calls `found` with each variable that `may_move` accepts and the `body` moves, as the body
-/// writes it: `name`, or `self.field`. With a statement, the body moves it if a closure of that
-/// statement does. A method that `takes` the variable moves it.
+/// Calls `found` with each variable that `may_move` accepts, as a whole or as one of its fields, and
+/// the `body` moves, as the body writes it: `name`, or `name.field`. With a statement, the body
+/// moves it if a closure of that statement does. A method that `takes` the variable moves it.
 pub(crate) fn consumed(
     body: &TokenStream,
-    may_move: &dyn Fn(&Ident) -> bool,
+    may_move: &dyn Fn(&Ident, bool) -> bool,
     takes: &dyn Fn(&Ident, &Ident) -> bool,
     found: &mut dyn FnMut(TokenStream, Option<TokenStream>),
 ) {
@@ -31,7 +31,10 @@ pub(crate) fn consumed(
     let mut found = |place: &[TokenTree], statement: Option<TokenStream>| {
         let TokenTree::Ident(variable) = &place[0] else { return };
         let word = variable.to_string();
-        if may_move(variable) && !seen.contains(&word) && !binds(body.clone(), &word) {
+        if may_move(variable, place.len() == 1)
+            && !seen.contains(&word)
+            && !binds(body.clone(), &word)
+        {
             if statement.is_none() {
                 seen.push(word);
             }
@@ -39,11 +42,6 @@ pub(crate) fn consumed(
         }
     };
     let mut moved = |place: &[TokenTree]| found(place, None);
-    // At the end of a body, `Ok(name)` is not a pattern.
-    let last: Vec<TokenTree> = body.clone().into_iter().collect();
-    if let [.., TokenTree::Ident(_), TokenTree::Group(group)] = &last[..] {
-        passed(group, &mut moved);
-    }
     each(body.clone(), &mut moved);
     // A copy of a statement may not exist for this target.
     if !mentions(body.clone(), &|word| word == "cfg") {
@@ -63,12 +61,27 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
                 found(slice::from_ref(name));
             }
         }
-        let TokenTree::Group(group) = token else { continue };
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let TokenTree::Group(group) = token else {
+            let is_sum = is_punct(tokens.get(at + 1), '+') && !is_punct(tokens.get(at + 2), '=');
+            if is_sum && begins_a_value(before) {
+                found(slice::from_ref(token));
+            } else if is_word(Some(token), "move") {
+                captured_by_closure(&tokens[at + 1..], found);
+            }
+            continue;
+        };
         let is_opaque = is_punct(before, '!') || is_punct(before, '#');
         match group.delimiter() {
-            Delimiter::Parenthesis if calls(before) => passed(group, found),
-            Delimiter::Brace if is_moved_into(&tokens[..at]) => captured(group.stream(), found),
+            Delimiter::Parenthesis
+                if calls(before) || begins_a_value(before) && is_tuple(group.stream()) =>
+            {
+                passed(group, found);
+            }
+            Delimiter::Bracket if begins_a_value(before) || is_vec(&tokens[..at]) => {
+                passed(group, found);
+            }
+            Delimiter::Brace if is_word(before, "move") => captured(group.stream(), found),
             Delimiter::Brace if begins_with_a_capital(before) => fields(group, found),
             // `for item in items { … }`
             Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
@@ -82,13 +95,11 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     }
 }
 
-/// Calls `found` with each place among these arguments.
+/// Calls `found` with each place among these arguments, or items of a tuple or an array.
 fn passed(arguments: &Group, found: &mut dyn FnMut(&[TokenTree])) {
-    if arguments.delimiter() == Delimiter::Parenthesis {
-        let inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
-        let items = inside.split(|token| is_punct(Some(token), ','));
-        items.filter(|item| is_place(item)).for_each(found);
-    }
+    let inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
+    let items = inside.split(|token| is_punct(Some(token), ','));
+    items.filter(|item| is_place(item)).for_each(found);
 }
 
 /// Calls `found` with each variable that is a field of this struct, or the value of this block.
@@ -112,39 +123,56 @@ fn begins_with_a_capital(before: Option<&TokenTree>) -> bool {
     matches!(before, Some(TokenTree::Ident(name)) if name.to_string().starts_with(char::is_uppercase))
 }
 
-/// Returns whether a parenthesis after this token contains the arguments of a function. A tuple
-/// struct, which may also be a pattern, begins with a capital.
+/// Words after which a group is not a list of arguments.
+const KEYWORDS: &str = "as await break else if in let match move return while";
+
+/// Returns whether a parenthesis after this token contains the arguments of a function, or the
+/// fields of a tuple struct. One that is a pattern binds its names.
 fn calls(before: Option<&TokenTree>) -> bool {
-    const KEYWORDS: [&str; 11] =
-        ["as", "await", "break", "else", "if", "in", "let", "match", "move", "return", "while"];
-    let Some(TokenTree::Ident(name)) = before else { return false };
-    let name = name.to_string();
-    name.starts_with(|first: char| first.is_lowercase() || first == '_')
-        && !KEYWORDS.contains(&&*name)
+    matches!(before, Some(TokenTree::Ident(name)) if !is_one_of(name, KEYWORDS))
 }
 
-/// Returns whether these tokens are `name` or `self.field`. The field of another argument may be
-/// behind an `Arc`, which is a mistake of its own.
-fn is_place(tokens: &[TokenTree]) -> bool {
-    let first = tokens.first();
+/// Returns whether a tuple, an array or a variable after this token is a value, and not borrowed, an
+/// index or a pattern of `let`.
+fn begins_a_value(before: Option<&TokenTree>) -> bool {
+    match before {
+        None => true,
+        Some(TokenTree::Ident(word)) => is_one_of(word, "break else if in match return"),
+        Some(TokenTree::Punct(punct)) => matches!(punct.as_char(), '=' | ',' | ';' | '>' | '+'),
+        Some(TokenTree::Group(_) | TokenTree::Literal(_)) => false,
+    }
+}
+
+/// Returns whether a parenthesis around these tokens is a tuple.
+fn is_tuple(inside: TokenStream) -> bool {
+    inside.into_iter().any(|token| is_punct(Some(&token), ','))
+}
+
+/// Returns whether these tokens end with `vec!`.
+fn is_vec(before: &[TokenTree]) -> bool {
+    matches!(before, [.., name, mark] if is_word(Some(name), "vec") && is_punct(Some(mark), '!'))
+}
+
+/// Calls `found` with the variables that `|…| expression` moves, which follows `move`.
+fn captured_by_closure(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree])) {
+    let mut bars = (0..tokens.len()).filter(|at| is_punct(tokens.get(*at), '|'));
+    if let (Some(0), Some(close)) = (bars.next(), bars.next()) {
+        let body = tokens[close + 1..].split(
+            |token| matches!(token, TokenTree::Punct(end) if matches!(end.as_char(), ',' | ';')),
+        );
+        captured(body.take(1).flatten().cloned().collect(), found);
+    }
+}
+
+/// Returns whether these tokens are `name` or `name.field`.
+pub(super) fn is_place(tokens: &[TokenTree]) -> bool {
     tokens.len() % 2 == 1
-        && (tokens.len() == 1 || is_word(first, "self") || is_word(first, "__self"))
         && tokens.iter().enumerate().all(|(at, token)| match token {
             TokenTree::Ident(name) => at % 2 == 0 && name != "await",
             TokenTree::Literal(_) => at % 2 == 0 && at > 0,
             TokenTree::Punct(dot) => at % 2 == 1 && dot.as_char() == '.',
             TokenTree::Group(_) => false,
         })
-}
-
-/// Returns whether the braces after these tokens are `async move { … }` or `move |…| { … }`.
-fn is_moved_into(before: &[TokenTree]) -> bool {
-    if !is_punct(before.last(), '|') {
-        return is_word(before.last(), "move");
-    }
-    let inside = &before[..before.len() - 1];
-    let open = inside.iter().rposition(|token| is_punct(Some(token), '|'));
-    open.is_some_and(|open| open > 0 && is_word(inside.get(open - 1), "move"))
 }
 
 /// Calls `found` with each name inside that may be a captured variable. Of `name.field`, only the
@@ -180,6 +208,10 @@ fn captured(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     }
 }
 
+/// Macros that bind no names.
+const MACROS: &str = "anyhow assert assert_eq bail debug debug_assert ensure eprintln error format \
+     info panic println trace unreachable vec warn write writeln dbg";
+
 /// Returns whether a pattern or a macro in the body may bind the name.
 pub(crate) fn binds(tokens: TokenStream, name: &str) -> bool {
     let is_name = |word: &str| word == name;
@@ -213,7 +245,9 @@ pub(crate) fn binds(tokens: TokenStream, name: &str) -> bool {
             named(&tokens[(0..at).rev().find(|end| is_end(*end)).unwrap_or(0)..at])
         }
         TokenTree::Group(group) => {
-            let is_macro = at > 0 && is_punct(tokens.get(at - 1), '!');
+            let is_macro = at > 1
+                && is_punct(tokens.get(at - 1), '!')
+                && !matches!(&tokens[at - 2], TokenTree::Ident(name) if is_one_of(name, MACROS));
             let is_written = |inside: &[TokenTree], at: usize| is_word(inside.get(at), name);
             is_macro && any_token(group.stream(), &is_written) || binds(group.stream(), name)
         }

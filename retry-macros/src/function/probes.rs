@@ -5,32 +5,15 @@
 //! A copy must compile wherever the body does. Only methods are copied that return a type of their
 //! own, as `into_bytes` does and `collect` does not, and that are called without arguments.
 
-use std::slice;
-
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
+use super::consumed::is_place;
 use crate::tokens::hygiene::quote;
-use crate::tokens::search::{is_punct, is_word};
+use crate::tokens::search::{is_one_of, is_punct, is_word};
 
 /// Methods that take `self` in most types that have them.
-const METHODS: [&str; 16] = [
-    "build",
-    "close",
-    "commit",
-    "enumerate",
-    "err",
-    "finish",
-    "join",
-    "ok",
-    "rev",
-    "rollback",
-    "send",
-    "shutdown",
-    "unwrap",
-    "unwrap_err",
-    "unwrap_or_default",
-    "expect",
-];
+const METHODS: &str = "build close commit enumerate err finish join ok rev rollback send shutdown \
+     unwrap unwrap_err unwrap_or_default expect";
 
 /// Calls `found` with each place in a body that a copy of its expression, the second argument, moves
 /// or not. A method of which `takes` is true for the place moves it in any case.
@@ -47,13 +30,13 @@ pub(super) fn each(
                 each(group.stream(), takes, found);
             }
             TokenTree::Ident(word) if word == "let" => bound(&tokens[at..], found),
+            TokenTree::Ident(word) if word == "match" => matched(&tokens[at..], found),
             TokenTree::Ident(name) if !is_punct(before, '.') && !is_punct(before, ':') => {
                 let Some((place, method, arguments)) = method_call(&tokens[at..]) else { continue };
                 if place.len() == 1 && takes(name, method) {
                     found(place, None);
                 } else if is_copied(method, arguments) {
-                    let call: TokenStream =
-                        tokens[at..][..place.len() + 3].iter().cloned().collect();
+                    let call = of(&tokens[at..][..place.len() + 3]);
                     found(place, Some(quote!(let _ = #call;)));
                 }
             }
@@ -63,9 +46,8 @@ pub(super) fn each(
 }
 
 /// The place, the method and its arguments, if the tokens begin with `name.method(…)` or
-/// `self.field.method(…)`.
+/// `name.field.method(…)`.
 fn method_call(tokens: &[TokenTree]) -> Option<(&[TokenTree], &Ident, &Group)> {
-    let is_self = ["self", "__self"].iter().any(|this| is_word(tokens.first(), this));
     let mut length = 1;
     loop {
         let [dot, TokenTree::Ident(method), rest @ ..] = &tokens[length..] else { return None };
@@ -76,34 +58,68 @@ fn method_call(tokens: &[TokenTree]) -> Option<(&[TokenTree], &Ident, &Group)> {
             {
                 return Some((&tokens[..length], method, arguments));
             }
-            _ if is_self => length += 2,
-            _ => return None,
+            _ => length += 2,
         }
     }
 }
 
 /// Returns whether a call of the method can be repeated word for word elsewhere.
 fn is_copied(method: &Ident, arguments: &Group) -> bool {
-    let method = method.to_string();
-    (method.starts_with("into_") || METHODS.contains(&&*method))
+    (method.to_string().starts_with("into_") || is_one_of(method, METHODS))
         && arguments.stream().into_iter().all(|token| matches!(token, TokenTree::Literal(_)))
 }
 
-/// Calls `found` with the variable in `let pattern = variable`, and with that statement.
+/// Calls `found` with the place in `let pattern = place`, and with that statement.
 fn bound(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree], Option<TokenStream>)) {
     let Some(equals) = tokens.iter().position(|token| is_punct(Some(token), '=')) else { return };
-    let [pattern @ .., variable @ TokenTree::Ident(_)] = &tokens[..tokens.len().min(equals + 2)]
-    else {
-        return;
-    };
-    let pattern: TokenStream = pattern.iter().cloned().collect();
-    let statement = match tokens.get(equals + 2) {
-        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
-            quote!(if #pattern #variable {})
-        }
+    let (pattern, value) = tokens.split_at(equals + 1);
+    let Some(place) = place(value) else { return };
+    let (pattern, variable) = (of(pattern), of(place));
+    let statement = match value.get(place.len()) {
+        Some(TokenTree::Group(_)) => quote!(if #pattern #variable {}),
         end if is_word(end, "else") => quote!(#pattern #variable else { return };),
         end if is_punct(end, ';') => quote!(#pattern #variable;),
         _ => return,
     };
-    found(slice::from_ref(variable), Some(statement));
+    found(place, Some(statement));
+}
+
+/// Calls `found` with the place in `match place { … }`, and with its patterns. A guard may name
+/// variables of the body, so it is left out.
+fn matched(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree], Option<TokenStream>)) {
+    let Some(place) = place(&tokens[1..]) else { return };
+    let Some(TokenTree::Group(arms)) = tokens.get(place.len() + 1) else { return };
+    let inside: Vec<TokenTree> = arms.stream().into_iter().collect();
+    let (mut rest, mut patterns) = (&inside[..], TokenStream::new());
+    let is_arrow = |pair: &[TokenTree]| is_punct(pair.first(), '=') && is_punct(pair.get(1), '>');
+    while let Some(arrow) = rest.windows(2).position(is_arrow) {
+        let pattern = rest[..arrow].split(|token| is_word(Some(token), "if")).next();
+        let pattern = of(pattern.unwrap_or_default());
+        patterns.extend(quote!(#pattern => {}));
+        rest = &rest[arrow + 2..];
+        let is_block = matches!(rest.first(), Some(TokenTree::Group(block))
+            if block.delimiter() == Delimiter::Brace);
+        let comma = rest.iter().position(|token| is_punct(Some(token), ','));
+        rest = match comma {
+            _ if is_block && !is_punct(rest.get(1), ',') => &rest[1..],
+            Some(comma) => &rest[comma + 1..],
+            None => &[],
+        };
+    }
+    let variable = of(place);
+    found(place, Some(quote!(match #variable { #patterns })));
+}
+
+/// The place with which these tokens begin, before a statement's end or a block.
+fn place(tokens: &[TokenTree]) -> Option<&[TokenTree]> {
+    let end = tokens.iter().position(|token| {
+        matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+            || is_punct(Some(token), ';')
+            || is_word(Some(token), "else")
+    })?;
+    is_place(&tokens[..end]).then_some(&tokens[..end])
+}
+
+fn of(tokens: &[TokenTree]) -> TokenStream {
+    tokens.iter().cloned().collect()
 }

@@ -196,7 +196,13 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
                 None
             },
         },
-        "when" => Matcher::When(content.parse()?),
+        "when" => {
+            let expr = content.parse()?;
+            let cure =
+                ", and await in the body, which returns an error that the closure recognises";
+            grammar::not_awaited("when", &expr, cure)?;
+            Matcher::When(expr)
+        }
         _ => Matcher::Ok(predicate(content.parse()?)?),
     };
     grammar::last(&content, format_args!("`{word}` takes one argument: `{example}`"))?;

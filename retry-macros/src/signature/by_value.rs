@@ -12,7 +12,7 @@ use syn::{
 use crate::args::Args;
 use crate::function::{self, Form, Function, moved, types};
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, is_word};
+use crate::tokens::search::{any_token, is_one_of, is_word};
 
 /// A name that an argument binds.
 pub(super) struct Binding<'a> {
@@ -40,66 +40,35 @@ impl Binding<'_> {
         self.is_mut && !refers && !is_called(self.ty, generics) && !is_pin(self.ty)
     }
 
+    /// Returns whether a field may be moved, unlike one behind an `Arc`, which is a mistake of its
+    /// own.
+    pub(super) fn owns_its_fields(&self) -> bool {
+        self.is_whole && !["Arc", "Rc"].iter().any(|name| types::segment(self.ty, name).is_some())
+    }
+
     /// Returns whether the method is one that takes `self`, judging by the declared type.
     pub(super) fn is_taken_by(&self, method: &Ident, generics: &Generics) -> bool {
         let is_sender = || match types::peel_type(self.ty) {
             Type::Path(path) => path.path.segments.iter().any(|part| part.ident == "oneshot"),
             _ => false,
         };
-        let is_one_of = |methods: &[&str]| methods.iter().any(|word| method == word);
+        let is_iterator = || is_bound(self.ty, generics, &["Iterator", "Stream"]);
         self.is_whole
-            && (is_one_of(&["into", "try_into"])
-                || is_one_of(&ADAPTERS) && is_bound(self.ty, generics, &["Iterator", "Stream"])
-                || is_one_of(&OF_OPTIONS) && types::segment(self.ty, "Option").is_some()
+            && (is_one_of(method, "into try_into")
+                || is_one_of(method, ADAPTERS) && is_iterator()
+                || is_one_of(method, OF_OPTIONS) && types::segment(self.ty, "Option").is_some()
                 || method == "send" && is_sender())
     }
 }
 
 /// Methods of iterators and streams that take `self`.
-const ADAPTERS: [&str; 28] = [
-    "buffered",
-    "buffer_unordered",
-    "chain",
-    "cloned",
-    "collect",
-    "copied",
-    "count",
-    "enumerate",
-    "filter",
-    "filter_map",
-    "flat_map",
-    "flatten",
-    "fold",
-    "for_each",
-    "inspect",
-    "last",
-    "map",
-    "max",
-    "min",
-    "partition",
-    "peekable",
-    "skip",
-    "sum",
-    "take",
-    "take_while",
-    "then",
-    "unzip",
-    "zip",
-];
+const ADAPTERS: &str = "buffered buffer_unordered chain cloned collect copied count enumerate filter \
+     filter_map flat_map flatten fold for_each inspect last map max min partition \
+     peekable skip sum take take_while then unzip zip";
 
 /// Methods of `Option` that take `self`.
-const OF_OPTIONS: [&str; 10] = [
-    "and_then",
-    "expect",
-    "map",
-    "map_or",
-    "map_or_else",
-    "ok_or",
-    "ok_or_else",
-    "or",
-    "unwrap_or",
-    "unwrap_or_else",
-];
+const OF_OPTIONS: &str = "and_then expect map map_or map_or_else ok_or ok_or_else or unwrap_or \
+     unwrap_or_else";
 
 /// The names that the arguments bind, in their order.
 pub(super) fn bindings(function: &Function) -> Vec<Binding<'_>> {
@@ -160,6 +129,21 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
         let is_named = named().any(|name| binding.name == *name);
         if !is_named && binding.may_change(&function.sig.generics) {
             shared(binding, args.hedges(), errors);
+        }
+        let (name, generics) = (&binding.name, &function.sig.generics);
+        if !is_named
+            && args.hedges()
+            && !binding.is_mut_reference()
+            && is_bound(binding.ty, generics, &["FnMut", "AsyncFnMut"])
+            && calls(function, name)
+        {
+            errors.at(
+                name,
+                format_args!(
+                    "attempts of `hedge` run at once, so that only one of them can call `{name}`: \
+                     write `Fn` in place of `FnMut`, or `clone({name})` and `Clone` among its bounds"
+                ),
+            );
         }
         if !is_named
             && is_called_once(binding.ty, &function.sig.generics)

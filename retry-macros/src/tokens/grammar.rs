@@ -4,6 +4,7 @@
 use core::fmt::Display;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens as _;
 pub(crate) use retry_rules::suggest::meant;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
@@ -170,4 +171,32 @@ pub(crate) fn up_to_comma(input: ParseStream) -> TokenStream {
             _ => true,
         })
         .collect()
+}
+
+/// Rejects a closure that is async, or awaits, where the runtime calls a function and does not await
+/// it. The last part of the message is its `cure`.
+pub(crate) fn not_awaited(option: &str, expr: &Expr, cure: &str) -> syn::Result<()> {
+    let Expr::Closure(closure) = expr else { return Ok(()) };
+    let is_async = closure.asyncness.is_some() || matches!(*closure.body, Expr::Async(_));
+    if is_async || awaits(closure.body.to_token_stream()) {
+        let message = format!("`{option}` is not awaited: write a closure that is not async{cure}");
+        return Err(error(expr, message));
+    }
+    Ok(())
+}
+
+/// Returns whether tokens await something, other than in an async block.
+fn awaits(tokens: TokenStream) -> bool {
+    let mut is_async = false;
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+            !std::mem::take(&mut is_async) && awaits(group.stream())
+        }
+        TokenTree::Group(group) => awaits(group.stream()),
+        TokenTree::Ident(word) => {
+            is_async |= word == "async";
+            !is_async && word == "await"
+        }
+        _ => false,
+    })
 }

@@ -12,6 +12,11 @@ pub(crate) fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
     matches!(token, Some(TokenTree::Ident(ident)) if ident == word)
 }
 
+/// Returns whether the identifier is one of the `words`, which are separated by spaces.
+pub(crate) fn is_one_of(ident: &Ident, words: &str) -> bool {
+    words.split(' ').any(|word| ident == word)
+}
+
 /// Returns whether a token `is` wanted, in a group or outside. It is passed as a place in the list
 /// of its neighbours.
 pub(crate) fn any_token(tokens: TokenStream, is: &dyn Fn(&[TokenTree], usize) -> bool) -> bool {

@@ -242,3 +242,61 @@ pub async fn methods_of_hedges(shared: Shared, sizes: impl Fn() -> usize) -> io:
     std::fs::read(&shared.body)?;
     Ok(shared.build() + sizes())
 }
+
+pub struct Borrower<'a> {
+    connection: &'a mut Connection,
+    name: String,
+    id: u64,
+    tag: Option<String>,
+}
+
+pub enum Task {
+    Wait(u64),
+    Print { copies: u64, text: String },
+    Stop,
+}
+
+fn ping_now(connection: &mut Connection, id: u64) -> io::Result<u64> {
+    Ok(u64::from(connection.0) + id)
+}
+
+#[retry]
+pub async fn fields(borrower: Borrower<'_>, job: Arc<Job>, number: u64) -> io::Result<u64> {
+    let own = borrower.id;
+    let shared = job.id;
+    let tag = match borrower.tag {
+        Some(ref tag) => tag.len(),
+        None => 0,
+    };
+    ping_now(borrower.connection, number)?;
+    ping_now(borrower.connection, borrower.id)?;
+    println!("{}", job.name);
+    let longest = (borrower.name).len().max(tag);
+    Ok(own + shared + u64::try_from(longest).unwrap_or_default())
+}
+
+#[retry]
+pub fn expressions(id: Id, number: u64, time: std::time::Duration, task: Task) -> io::Result<u64> {
+    std::fs::read("missing")?;
+    let list = vec![number, 7];
+    let pair = (id, [number, number]);
+    let twice = time + time;
+    let some = Some(id);
+    let add = move |other: u64| other + number;
+    let waited = match task {
+        Task::Wait(time) => time,
+        Task::Print { copies, .. } if copies > number => copies,
+        Task::Print { ref text, .. } => number + u64::from(text.is_empty()),
+        Task::Stop => number,
+    };
+    let is_same = some.is_some_and(|some| some.0 == pair.0.0);
+    Ok(add(list[0]) + twice.as_secs() + waited + u64::from(is_same))
+}
+
+#[retry(on_retry = |event| {
+    let text = event.to_string();
+    spawn(async move { send(text).await });
+})]
+pub async fn on_retry_spawns(id: Id) -> io::Result<u64> {
+    lookup(id).await
+}

@@ -79,10 +79,10 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// If no annotated function has this name. At its end, the test panics if some of the failures
-    /// were not used: [`fail_always`](Self::fail_always) plans any number. The attempt itself panics
-    /// if its error has another type, or if it cannot be made to fail: see
-    /// [eligible functions](self#eligible-functions).
+    /// If no annotated function has this name, or if all its further attempts fail already
+    /// ([`fail_always`](Self::fail_always)). At its end, the test panics if some of the failures were
+    /// not used. The attempt itself panics if its error has another type, or if it cannot be made to
+    /// fail: see [eligible functions](self#eligible-functions).
     #[track_caller]
     pub fn fail<E: Any>(
         &self,
@@ -167,7 +167,13 @@ impl Testing {
     #[track_caller]
     fn plan(&self, name: &str, failure: PlannedFailure, times: Option<u32>) -> &Self {
         let planned_at = Location::caller();
-        self.hooks().plan(known(name).name(), FailurePlan { failure, times, planned_at });
+        let plan = FailurePlan { failure, times, planned_at };
+        if let Err(before) = self.hooks().plan(known(name).name(), plan) {
+            panic!(
+                "all further attempts of `{name}` fail already, as planned at {before}: plan other \
+                 failures before those"
+            )
+        }
         self
     }
 

@@ -62,8 +62,24 @@ impl fmt::Display for Unused {
 }
 
 impl TestHooks {
-    pub(crate) fn plan(&self, name: &'static str, plan: FailurePlan) {
-        lock(&self.planned).entry(name).or_default().push_back(plan);
+    /// Adds a plan for the attempts after those that are planned already.
+    ///
+    /// # Errors
+    /// The place of the plan for all further attempts, which leaves none to this one.
+    pub(crate) fn plan(
+        &self,
+        name: &'static str,
+        plan: FailurePlan,
+    ) -> Result<(), &'static Location<'static>> {
+        let mut planned = lock(&self.planned);
+        let plans = planned.entry(name).or_default();
+        match plans.back() {
+            Some(FailurePlan { times: None, planned_at, .. }) => Err(planned_at),
+            _ => {
+                plans.push_back(plan);
+                Ok(())
+            }
+        }
     }
 
     /// Takes the failure of the attempt that begins now.

@@ -222,7 +222,7 @@ impl Site {
         let policy = self.policy.or_else(|| self.failed.get()?.policy.get().copied())?;
         #[cfg(feature = "overrides")]
         if let Some(draft) = self.policy_override.draft() {
-            return Some(draft.written_over(policy).policy().nearest_valid().0);
+            return Some(policy_override::over(&policy, &draft).0);
         }
         Some(policy)
     }

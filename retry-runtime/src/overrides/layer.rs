@@ -11,7 +11,7 @@ use retry_rules::{Backoff, Bound, Field, Fields, Policy, Rule, Rules};
 use super::names::Target;
 use crate::observe;
 use crate::site::registry;
-use crate::site::{Origin, Site};
+use crate::site::{Origin, Site, policy_override};
 
 /// The settings from one source: keys by target.
 #[derive(Clone, Debug, Default)]
@@ -138,12 +138,12 @@ pub(super) fn base(site: &Site) -> Policy {
 /// the call, the result is the nearest valid policy. Otherwise the changes were checked; if they
 /// break a rule together with those of other scopes, they are used alone.
 pub(super) fn over(site: &'static Site, policy: &Policy, draft: &Draft) -> Policy {
-    let both = draft.written_over(*policy);
     if unknown(site).is_empty() {
+        let both = draft.written_over(*policy);
         let is_sound = judge(&both, Fields::NONE, site).is_ok();
         return if is_sound { both.policy() } else { draft.policy() };
     }
-    let (nearest, invalid) = both.policy().nearest_valid();
+    let (nearest, invalid) = policy_override::over(policy, draft);
     if let Some(invalid) = invalid {
         observe::invalid_policy(Origin::from(site).name, invalid);
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 use retry_rules::file::Draft;
+use retry_rules::{Field, Fields, Invalid, Policy, Rules};
 
 /// Set if any policy was ever changed. A thread's first access to an `ArcSwap` allocates, so a
 /// program that changes nothing makes none.
@@ -31,4 +32,19 @@ impl PolicyOverride {
         EVER.store(true, Ordering::Release);
         true
     }
+}
+
+/// Returns the nearest valid policy to `policy` with the changes of `draft`, and the rules that the
+/// two break together.
+///
+/// A function whose `policy` breaks a rule is exempt from it: it has a `cancel` or a `retry_after`,
+/// which are not visible from here.
+pub(crate) fn over(policy: &Policy, draft: &Draft) -> (Policy, Option<Invalid>) {
+    let is_exempt = !Rules::broken_by_policy(policy, Fields::NONE).is_empty();
+    let written = if is_exempt {
+        Fields::from_slice(&[Field::Cancel, Field::RetryAfter])
+    } else {
+        Fields::NONE
+    };
+    draft.written_over(*policy).policy().nearest_valid_written(written)
 }

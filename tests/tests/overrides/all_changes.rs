@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use retry_rules::{Rule, Rules};
-use retry_runtime::{Field, Overrides, sites};
+use retry_runtime::{Field, Overrides, Policy, sites};
 
 use crate::support::alone;
 
@@ -107,13 +107,12 @@ proptest! {
             });
             for (site, policy) in policies {
                 let (Some(policy), Some(compiled)) = (policy, site.compiled()) else { continue };
-                let broken = policy.validate().map_or_else(|invalid| invalid.broken(), |()| Rules::NONE);
-                // `"*"` does not check how many delays a function can use, and a server may ask for
-                // waits within a budget that the backoff exceeds.
-                let mut spared = Rules::NONE.with(Rule::CustomDelaysUnused);
-                if site.name() == "shop.asks" {
-                    spared = spared.with(Rule::BudgetBelowFirstWait);
-                }
+                let broken = |policy: &Policy| policy.validate().map_or_else(|invalid| invalid.broken(), |()| Rules::NONE);
+                // `"*"` does not check how many delays a function can use. A rule that the compiled
+                // policy breaks does not hold for its function, which has a `retry_after` or a
+                // `cancel`.
+                let spared = broken(compiled).with(Rule::CustomDelaysUnused);
+                let broken = broken(&policy);
                 let sound = broken.iter().all(|rule| spared.contains(rule));
                 prop_assert!(sound, "{}: {policy}: {broken:?}", site.name());
                 // A timeout that is an option can be added.

@@ -37,10 +37,40 @@ impl Client {
         Ok(1)
     }
 
+    /// Only its `cancel` ends a call of an unlimited policy.
+    #[retry(policy = self.0, cancel = pending::<()>(), name = "client.follow")]
+    async fn follow(&self, failures: &mut u32) -> Result<(), RetryError<String>> {
+        fails(failures)?;
+        Ok(())
+    }
+
+    /// Its waits are those that the server asks for, so a deadline below the first wait is not a
+    /// mistake.
+    #[retry(policy = self.0, retry_after = |_| Some(MS), name = "client.ask")]
+    async fn ask(&self, failures: &mut u32) -> Result<(), RetryError<String>> {
+        fails(failures)?;
+        Ok(())
+    }
+
     #[retry(policy = self.0, initial_delay = "1ms", name = "client.look")]
     fn look(&self) -> Result<u32, RetryError<String>> {
         Err("no".to_owned())
     }
+}
+
+#[retry(attempts = unlimited, cancel = pending::<()>(), name = "shop.follow")]
+async fn follow(failures: &mut u32) -> Result<(), RetryError<String>> {
+    fails(failures)?;
+    Ok(())
+}
+
+/// Fails as long as there are failures left.
+fn fails(failures: &mut u32) -> Result<(), String> {
+    if *failures == 0 {
+        return Ok(());
+    }
+    *failures -= 1;
+    Err("no".to_owned())
 }
 
 async fn block(retries: Policy) -> Result<u32, Interrupted> {
@@ -129,6 +159,25 @@ fn a_change_that_a_policy_of_a_call_rejects_is_repaired_with_an_event() {
               `initial_delay` (1s unless set) is longer than `max_delay` (30s unless set), which \
               caps every wait: lower the first or raise the second"]
         );
+    });
+}
+
+#[test]
+fn a_rule_that_the_function_is_exempt_from_holds_for_no_change_either() {
+    alone(async {
+        yaml("\"*\": { max_retry_after: 5m }").apply();
+        let is_invalid = |event: &Event<'_>| matches!(event, Event::InvalidPolicy { .. });
+        let unlimited = Client(RETRIES.unlimited());
+        let ((), heard) = events(is_invalid, async {
+            unlimited.follow(&mut 9).await.unwrap();
+            follow(&mut 9).await.unwrap();
+            let late = Client(RETRIES.initial_delay(5_000 * MS).deadline(1_000 * MS));
+            late.ask(&mut 3).await.unwrap();
+        })
+        .await;
+        assert_eq!(heard, <[String; 0]>::default());
+        let shown = site("shop.follow").policy().unwrap();
+        assert_eq!(shown, shown.unlimited().max_retry_after(300_000 * MS));
     });
 }
 

@@ -3,11 +3,15 @@
 use core::fmt;
 use core::time::Duration;
 use std::format;
+use std::string::ToString as _;
+use std::vec::Vec;
 
 use super::backoff::BackoffKey;
 use super::invalid_keys::InvalidKeys;
 use super::jitter::JitterKey;
 use crate::policy::Policy;
+use crate::policy::backoff::Backoff;
+use crate::policy::display_duration::DisplayDuration;
 use crate::policy::jitter::Jitter;
 use crate::rules::field::{Field, Fields};
 use crate::rules::messages::Style;
@@ -137,6 +141,22 @@ impl Draft {
     }
 }
 
+/// Writes a backoff as in the attribute: `linear(increment = 2s)`.
+fn write_backoff(backoff: Backoff, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(backoff.name())?;
+    match backoff {
+        Backoff::Fixed | Backoff::Fibonacci => Ok(()),
+        Backoff::Linear { increment } => {
+            write!(f, "(increment = {})", DisplayDuration(increment))
+        }
+        Backoff::Exponential { base } => write!(f, "(base = {base:?})"),
+        Backoff::Custom(delays) => {
+            let delays = delays.iter().map(|delay| DisplayDuration(*delay).to_string());
+            write!(f, "({})", delays.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// Displayed as the fields that were set: `attempts 2, max_delay 500ms`.
 impl fmt::Display for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,8 +168,8 @@ impl fmt::Display for Draft {
             write!(f, "{} ", field.name())?;
             match field {
                 Field::Attempts => policy.attempts.fmt(f)?,
-                Field::Backoff => f.write_str(policy.backoff.name())?,
-                Field::Jitter => f.write_str(policy.jitter.name())?,
+                Field::Backoff => write_backoff(policy.backoff, f)?,
+                Field::Jitter => JitterKey(policy.jitter).fmt(f)?,
                 Field::MaxHedges => policy.max_hedges.fmt(f)?,
                 field => policy.time(field).fmt(f)?,
             }

@@ -16,12 +16,20 @@ impl Serialize for JitterKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Jitter::Proportional(_) => serializer.serialize_bool(true),
-            Jitter::Up(factor) => serializer.collect_str(&format_args!("up({factor:?})")),
+            _ => serializer.collect_str(self),
+        }
+    }
+}
+
+impl fmt::Display for JitterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Jitter::Proportional(factor) => write!(f, "{factor:?}"),
+            Jitter::Up(factor) => write!(f, "up({factor:?})"),
             Jitter::Added { least, most } => {
-                let (least, most) = (duration::format(least), duration::format(most));
-                serializer.collect_str(&format_args!("{least}..{most}"))
+                write!(f, "{}..{}", duration::format(least), duration::format(most))
             }
-            other => serializer.serialize_str(other.name()),
+            other => f.write_str(other.name()),
         }
     }
 }

@@ -286,5 +286,14 @@ fn a_policy_known_at_runtime_is_not_shown_as_the_default() {
             ]
         );
         assert_eq!(format!("{change:?}"), format!("Overrides {{\"client.fetch\": \"{changed}\"}}"));
+
+        for value in ["exponential(base = 1.5)", "custom(500ms, 1s)", "linear(increment = 2s)"] {
+            let change = format!("{:?}", of("client.fetch", "backoff", value));
+            assert_eq!(change, format!("Overrides {{\"client.fetch\": \"backoff {value}\"}}"));
+        }
+        for value in ["0.3", "up(0.2)", "0s..250ms", "full"] {
+            let change = format!("{:?}", of("client.fetch", "jitter", value));
+            assert_eq!(change, format!("Overrides {{\"client.fetch\": \"jitter {value}\"}}"));
+        }
     });
 }

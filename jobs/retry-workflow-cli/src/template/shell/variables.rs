@@ -35,8 +35,14 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// A script that may set variables in ways that its text does not show.
-static SETS_OTHERS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(^|[\s;&|(){}])(\.|source|eval)\s").expect("a pattern of ours"));
+static SETS_OTHERS: LazyLock<Regex> = LazyLock::new(|| {
+    // A builtin that sets the variables whose names an argument inserts, as in `export $(cat .env)`.
+    const SETS_INSERTED: &str =
+        r#"(export|declare|typeset|readonly|local|read|printf\s+-v)\s([^;&|\n]*\s)?"?[$`]"#;
+
+    let pattern = format!(r"(^|[\s;&|(){{}}])((\.|source|eval)\s|{SETS_INSERTED})");
+    Regex::new(&pattern).expect("a pattern of ours")
+});
 
 /// Returns whether a script only inserts this variable, written `$NAME` or `${NAME}`: if the name
 /// occurs in any other form, the script may set it, or handle that it is not set.
@@ -90,7 +96,13 @@ mod tests {
     #[test]
     fn a_script_that_sets_or_examines_a_variable_does_not_only_insert_it() {
         let inserts = |script: &str| only_inserted("NIGHT", script);
-        for script in ["a-${NIGHT}", "${NIGHT} $NIGHT", "TO_NIGHT=1 NIGHTLY=2; x ${NIGHT}"] {
+        for script in [
+            "a-${NIGHT}",
+            "${NIGHT} $NIGHT",
+            "TO_NIGHT=1 NIGHTLY=2; x ${NIGHT}",
+            "export DAY=$(date); export -p; x \"$DAY\" ${NIGHT}",
+            "thread -x \"$DAY\"; printf '%s' \"$DAY\"; x ${NIGHT}",
+        ] {
             assert!(inserts(script), "{script}");
         }
         for script in [
@@ -101,6 +113,12 @@ mod tests {
             "[ -n \"${NIGHT+x}\" ] && x ${NIGHT}",
             ". ./night.sh; x ${NIGHT}",
             "cd a && source night.sh && x ${NIGHT}",
+            "export $(grep -v '^#' .env | xargs); x ${NIGHT}",
+            "set -a; export `cat .env`; x ${NIGHT}",
+            "while read -r line; do export \"$line\"; done < .env; x ${NIGHT}",
+            "declare -x -- \"${line}\" && x ${NIGHT}",
+            "printf -v \"$name\" 1; x ${NIGHT}",
+            "read -r $names < f; x ${NIGHT}",
         ] {
             assert!(!inserts(script), "{script}");
         }

@@ -8,7 +8,6 @@ pub(crate) mod layout;
 mod lend;
 mod poll;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -186,14 +185,10 @@ fn hub_error(error: PostgresError) -> HubError {
     }
 }
 
-impl fmt::Debug for PostgresHub {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresHub")
-            .field("server", &self.0.server.name())
-            .field("schema", &self.0.schema)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(PostgresHub, |self| {
+    server: &self.0.server.name(),
+    schema: &self.0.schema,
+});
 
 impl HubTables {
     /// A statement on the tables of this hub: `@` stands for their schema, `$now` for the server's

@@ -7,7 +7,6 @@ pub(crate) mod text;
 mod tls;
 
 use std::any::Any;
-use std::fmt;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
@@ -287,11 +286,7 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Server, |self| { name: &self.name });
 
 /// Waits for a task, and resumes its panic in the caller.
 async fn finished<T>(task: JoinHandle<Result<T, PostgresError>>) -> Result<T, PostgresError> {

@@ -236,20 +236,10 @@ impl Error for PostgresError {
     }
 }
 
-impl From<tokio_postgres::Error> for PostgresError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self(Cause::Server(Arc::new(error)))
-    }
-}
-
-impl From<Interrupted> for PostgresError {
-    fn from(interrupted: Interrupted) -> Self {
-        Self(Cause::Interrupted(interrupted))
-    }
-}
-
-impl From<StoreError> for PostgresError {
-    fn from(error: StoreError) -> Self {
-        Self(Cause::Store(error))
-    }
-}
+retry_rules::conversion!(|error: tokio_postgres::Error| -> PostgresError {
+    Self(Cause::Server(Arc::new(error)))
+});
+retry_rules::conversion!(|interrupted: Interrupted| -> PostgresError {
+    Self(Cause::Interrupted(interrupted))
+});
+retry_rules::conversion!(|error: StoreError| -> PostgresError { Self(Cause::Store(error)) });

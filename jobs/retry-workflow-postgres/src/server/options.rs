@@ -46,66 +46,56 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Sets the schema that the tables are in; `retry` by default. Each schema is a separate store.
-    ///
-    /// ```
-    /// # use retry_workflow_postgres::PostgresStore;
-    /// let options = PostgresStore::options().schema("billing");
-    /// ```
-    pub fn schema(mut self, schema: impl Into<String>) -> Self {
-        self.schema = schema.into();
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets the schema that the tables are in; `retry` by default. Each schema is a separate
+        /// store.
+        ///
+        /// ```
+        /// # use retry_workflow_postgres::PostgresStore;
+        /// let options = PostgresStore::options().schema("billing");
+        /// ```
+        pub fn schema(self, schema: impl Into<String>) -> Self { schema: schema.into() }
 
-    /// Sets the maximum number of connections; 8 by default. `LISTEN` needs one more.
-    ///
-    /// ```
-    /// # use retry_workflow_postgres::PostgresStore;
-    /// let options = PostgresStore::options().pool_size(16);
-    /// ```
-    pub fn pool_size(mut self, connections: usize) -> Self {
-        self.pool_size = connections;
-        self
-    }
+        /// Sets the maximum number of connections; 8 by default. `LISTEN` needs one more.
+        ///
+        /// ```
+        /// # use retry_workflow_postgres::PostgresStore;
+        /// let options = PostgresStore::options().pool_size(16);
+        /// ```
+        pub fn pool_size(self, connections: usize) -> Self { pool_size: connections }
 
-    /// Sets how long a statement may take before the server ends it and it is retried; 30 s by
-    /// default.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow_postgres::PostgresStore;
-    /// let options = PostgresStore::options().statement_timeout(Duration::from_secs(5));
-    /// ```
-    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
-        self.statement_timeout = timeout;
-        self
-    }
+        /// Sets how long a statement may take before the server ends it and it is retried; 30 s by
+        /// default.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow_postgres::PostgresStore;
+        /// let options = PostgresStore::options().statement_timeout(Duration::from_secs(5));
+        /// ```
+        pub fn statement_timeout(self, timeout: Duration) -> Self { statement_timeout: timeout }
 
-    /// Sets how long operations are retried while the server cannot be reached, is restarted or is
-    /// being replaced; 2 min by default. Opening the store is retried for a few seconds at most.
-    ///
-    /// A read-only server is one that is being replaced, once it has accepted a write of this
-    /// process; before, it is an error at once.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow_postgres::PostgresStore;
-    /// let options = PostgresStore::options().patience(Duration::from_secs(30));
-    /// ```
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
+        /// Sets how long operations are retried while the server cannot be reached, is restarted or
+        /// is being replaced; 2 min by default. Opening the store is retried for a few seconds at
+        /// most.
+        ///
+        /// A read-only server is one that is being replaced, once it has accepted a write of this
+        /// process; before, it is an error at once.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow_postgres::PostgresStore;
+        /// let options = PostgresStore::options().patience(Duration::from_secs(30));
+        /// ```
+        pub fn patience(self, patience: Duration) -> Self { patience: patience }
 
-    /// Sets whether the store must exist already; `false` by default: missing tables are created.
-    ///
-    /// ```
-    /// # use retry_workflow_postgres::PostgresStore;
-    /// let options = PostgresStore::options().must_exist(true);
-    /// ```
-    pub fn must_exist(mut self, must_exist: bool) -> Self {
-        self.must_exist = must_exist;
-        self
+        /// Sets whether the store must exist already; `false` by default: missing tables are
+        /// created.
+        ///
+        /// ```
+        /// # use retry_workflow_postgres::PostgresStore;
+        /// let options = PostgresStore::options().must_exist(true);
+        /// ```
+        pub fn must_exist(self, must_exist: bool) -> Self { must_exist: must_exist }
     }
 
     /// Trusts the certificates in this file (PEM) instead of those that the machine trusts, and

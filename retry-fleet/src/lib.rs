@@ -43,8 +43,8 @@
 //!
 //! # Members
 //!
-//! Each process has its own identity, sends a heartbeat every 3 s, and asks the hub what is new at
-//! least every 400 ms: one query for all that it shares. A member that is silent for 10 s no longer
+//! Each process has its own identity, sends a heartbeat every 3 s, and queries the hub for changes
+//! at least every 400 ms, once for all that it shares. A member that is silent for 10 s no longer
 //! counts. Members that start together join within 400 ms, each at a random moment.
 //! [`Fleet::members`] lists them; [`FleetEvent`]s, `tracing` (target `retry`) and the feature
 //! `metrics` report what happens.
@@ -58,7 +58,7 @@
 //!   harms no other member. A rejected call counts as a call, and a member that has opened the
 //!   breaker counts as a caller.
 //! - It stays open everywhere for the breaker's own open time (`timeout`, `timeout_growth`). Then
-//!   *one member at a time probes*: one that has rejected calls in the last second asks for
+//!   *one member at a time probes*: one that has rejected calls in the last second requests
 //!   permission, and its next calls are the probes, one after another, until
 //!   `success_threshold` of them have succeeded or one has failed. A permission that is not used
 //!   within 2 s goes to another member.
@@ -81,17 +81,17 @@
 //! The part of a member that is cut off ends by its own clock, a second before it ends for the hub.
 //! It then has a floor of capacity / members, which the hub holds back until the member has been
 //! silent for a minute: at first as much of it as the member held, and all of it 21 s after the
-//! last answer. A member that is cut off for longer keeps its floor, since to it the hub may be
-//! away for all members; its retries then come on top of the capacity, until it is back. If a
-//! member's requests reach the hub for 21 s while every answer is lost, the hub takes it for
-//! connected: what its floor exceeds its part by comes on top too, until its next request. A
-//! process that is killed holds its floor for that minute; one that [leaves](Fleet::leave) returns
-//! everything at once.
+//! last answer. A member that is cut off for longer keeps its floor, because the hub may be away
+//! for all members; its retries are then added to the capacity, until it is back. If a member's
+//! requests reach the hub for 21 s while every answer is lost, the hub regards it as connected: the
+//! difference between its floor and its part is added too, until its next request. A process that
+//! is killed holds its floor for that minute; one that [leaves](Fleet::leave) returns everything at
+//! once.
 //!
 //! # Without the hub
 //!
 //! Everything works locally: breakers as if they were not shared, quotas with their floors. This is
-//! reported once. Members ask again at least every 3 s, and follow the hub once it answers.
+//! reported once. Members query the hub again at least every 3 s, and follow it once it answers.
 //!
 //! # What sharing gains
 //!

@@ -59,19 +59,19 @@
 //! # At least once
 //!
 //! A worker *leases* items, and renews its leases while it lives. If it is killed, its leases
-//! expire, and another worker claims the items; if the first one comes back after all, its
-//! settlements are rejected: a worker that was stopped for a while drops what it had claimed and
-//! not begun, and ends the handlers of items that it has lost. So each item ends in one state, but
-//! its handler may have run more than once. Attempts lost with their worker are in the history, and
-//! do not count against the policy.
+//! expire, and another worker claims the items. A worker that was only stopped for a while drops
+//! the items that it had not begun, and ends the handlers of items that it has lost; the store
+//! rejects its settlements of them. So each item ends in one state, but its handler may have run
+//! more than once. Attempts lost with their worker are in the history, and do not count against the
+//! policy.
 //!
 //! Up to half of the items that a worker claims have begun: they were tried before in this run, or
-//! lost with their worker. So retries are not starved by what is new, or the other way round.
+//! lost with their worker. So new items do not starve retries, or the other way round.
 //!
-//! An item may be what kills its workers. Once two of its leases have expired unsettled, it is a
-//! suspect: it runs alone, while no other handler of its process is running, and only once its
-//! worker has lived for 5 s. If its worker then dies three times in a row, it becomes a dead letter
-//! of class `lost`; items that merely ran beside it never do, nor does a burst of kills make one.
+//! An item may kill its workers. Once two of its leases have expired unsettled, it is a suspect: it
+//! runs alone, while no other handler of its process is running, and only once its worker has lived
+//! for 5 s. If its worker then dies three times in a row, it becomes a dead letter of class `lost`.
+//! Items that only ran beside it do not, and a burst of kills does not make one.
 //!
 //! # The command
 //!

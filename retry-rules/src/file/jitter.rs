@@ -1,5 +1,7 @@
 //! The jitter in a file: `true`, `false`, a factor, a name, `up(0.3)`, or a time that is added.
 
+use core::fmt;
+
 use serde::de::Error;
 use serde::{Serialize, Serializer};
 

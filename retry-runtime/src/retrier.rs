@@ -49,6 +49,7 @@ pub(crate) mod config;
 mod decider;
 mod values;
 mod operation;
+mod listener;
 mod settings;
 mod run;
 #[cfg(feature = "tower")]
@@ -59,6 +60,7 @@ use core::fmt;
 use self::settings::{Common, RetrierSettings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
+pub use self::listener::{Listener, Listeners};
 pub use self::operation::{Operation, WithState};
 pub use self::run::Run;
 pub use self::run::attempt_future::AttemptFuture;
@@ -66,6 +68,7 @@ pub use self::run::attempt_future::AttemptFuture;
 pub use self::run::blocking::Blocking;
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::fault::Fault;
+pub use crate::outcome::{Nothing, SyncResult};
 
 /// Retries a closure with a policy known at runtime.
 ///

@@ -5,6 +5,7 @@ pub(crate) mod attempt_future;
 pub(crate) mod blocking;
 
 use core::future::Future;
+use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, take};
 use core::ops::ControlFlow;
 use core::pin::Pin;
@@ -26,6 +27,7 @@ use crate::outcome::error::AttemptError;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 use crate::retrier::decider::{ErrorRules, FailedAttempt};
+use crate::retrier::listener::{Listener, Listeners};
 use crate::retrier::operation::Operation;
 use crate::retrier::settings::{Common, FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
@@ -55,7 +57,7 @@ pin_project_lite::pin_project! {
     /// # }
     /// ```
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
-    pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
+    pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = ()> {
         parts: Parts<'r, Op, E, V, W, L>,
         #[pin]
         state: RunState<'r, T, E, Fut>,
@@ -216,7 +218,7 @@ impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
 where
     W: FnMut(&E) -> bool,
-    L: FnMut(&RetryEvent<'_, E>),
+    L: Listener<E>,
 {
     /// For this call, also retries failures for which `predicate` holds: in addition to those that
     /// the retrier's own list matches, or, if it has none, only these.
@@ -250,22 +252,14 @@ where
     ///     .call();
     /// assert_eq!(last, Some("down"));
     /// ```
-    pub fn on_retry<F, R>(
-        self,
-        mut listener: F,
-    ) -> Run<'r, Op, Fut, T, E, V, W, impl FnMut(&RetryEvent<'_, E>)>
+    pub fn on_retry<F, R>(self, listener: F) -> Run<'r, Op, Fut, T, E, V, W, Listeners<L, F, R>>
     where
         F: FnMut(&RetryEvent<'_, E>) -> R,
         R: Nothing,
     {
-        let Parts { common, rules, operation, when, on_retry: mut first } = self.parts;
-        let on_retry = move |event: &RetryEvent<'_, E>| {
-            if let Some(first) = &mut first {
-                first(event);
-            }
-            listener(event);
-        };
-        Run::of(Parts { common, rules, operation, when, on_retry: Some(on_retry) })
+        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
+        let on_retry = Some(Listeners { first, last: listener, returned: PhantomData });
+        Run::of(Parts { common, rules, operation, when, on_retry })
     }
 }
 
@@ -275,7 +269,7 @@ where
     Fut: Future,
     V: Values<T>,
     W: FnMut(&E) -> bool,
-    L: FnMut(&RetryEvent<'_, E>),
+    L: Listener<E>,
 {
     /// Begins an attempt or the wait for the breaker, or ends the call.
     #[inline(always)]
@@ -469,7 +463,7 @@ where
     Fut: Future,
     V: Values<T>,
     W: FnMut(&E) -> bool,
-    L: FnMut(&RetryEvent<'_, E>),
+    L: Listener<E>,
 {
     /// Decides what follows the first attempt of a plain retrier, which has failed with this
     /// outcome, a value with its `failure` or an error. Returns the output of a call that ends.
@@ -524,7 +518,7 @@ where
     Fut: Future,
     V: Values<T>,
     W: FnMut(&E) -> bool,
-    L: FnMut(&RetryEvent<'_, E>),
+    L: Listener<E>,
 {
     type Output = Op::Output;
 

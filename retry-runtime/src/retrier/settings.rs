@@ -8,6 +8,7 @@ use core::task::{Context, Poll};
 use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
+use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_limit::CallTiming;
 use crate::call::attempt_result::{AttemptResult, attempt_failure, ended};
@@ -17,7 +18,6 @@ use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{Keeps, LastFailure};
 use crate::call::session::{Next, Session, WaitTerms};
 use crate::call::verdict::Verdict;
-use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
@@ -26,6 +26,7 @@ use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
 use crate::retrier::decider::{ErrorRules, FailedAttempt, MatcherLists};
+use crate::retrier::listener::Listener;
 use crate::retrier::values::{FailedValue, PickedValue};
 use crate::site::Origin;
 use crate::site::end_options::EndOptions;
@@ -149,10 +150,8 @@ pub(super) struct FailedOutcome<'a, T, E> {
     /// The findings of the hedges that joined the attempt.
     pub(super) report: &'a HedgeReport<Result<T, E>>,
     pub(super) when: Option<&'a mut dyn FnMut(&E) -> bool>,
-    pub(super) on_retry: Option<&'a mut RetryListener<'a, E>>,
+    pub(super) on_retry: Option<&'a mut dyn Listener<E>>,
 }
-
-type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
 
 // The expansion of the attribute has the equivalent inline.
 impl RetrierSettings {
@@ -333,7 +332,7 @@ impl RetrierSettings {
                     let event = call.event(&context, attempt_failure(&outcome));
                     rules.on_retry(&event);
                     if let Some(listener) = failed.on_retry {
-                        listener(&event);
+                        listener.call(&event, Seal);
                     }
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is

@@ -7,12 +7,12 @@ use super::Run;
 use crate::base::sealed::Seal;
 use crate::call::call_context::Timing;
 use crate::call::hedge::report::HedgeReport;
-use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::SyncResult;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
 use crate::retrier::decider::Decider;
+use crate::retrier::listener::Listener;
 use crate::retrier::settings::{FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
 
@@ -67,7 +67,7 @@ impl<Op, T, E, V, W, L> Run<'_, Op, Blocking, T, E, V, W, L>
 where
     V: Values<T>,
     W: FnMut(&E) -> bool,
-    L: FnMut(&RetryEvent<'_, E>),
+    L: Listener<E>,
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
     /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored:

@@ -249,7 +249,7 @@ impl Site {
         let mut text = match self.policy() {
             Some(policy) => policy.to_string(),
             None if self.is_known_to_calls() => "known at runtime".to_owned(),
-            None => "depends on its type parameters".to_owned(),
+            None => "dependent on its type parameters".to_owned(),
         };
         if self.policy.is_some() && self.runtime != 0 {
             let names: Vec<_> = self.runtime().iter().map(Field::name).collect();

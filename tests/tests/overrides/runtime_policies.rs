@@ -64,6 +64,11 @@ async fn follow(failures: &mut u32) -> Result<(), RetryError<String>> {
     Ok(())
 }
 
+#[retry(attempts = N, name = "shop.of-parameter")]
+async fn of_parameter<const N: u32>() -> Result<(), String> {
+    Ok(())
+}
+
 /// Fails as long as there are failures left.
 fn fails(failures: &mut u32) -> Result<(), String> {
     if *failures == 0 {
@@ -254,6 +259,18 @@ fn a_timeout_that_cannot_cut_off_an_attempt_is_reported() {
         let calls = || (0..2).for_each(|_| drop(retrier.run_sync(|| "x".parse::<u32>())));
         let ((), heard) = events(is_ignored, async { calls() }).await;
         assert_eq!(heard, [format!("client.sync: {IGNORED} (of 30ms)")]);
+    });
+}
+
+#[test]
+fn a_change_to_a_policy_that_depends_on_a_parameter_is_one_sentence() {
+    alone(async {
+        of_parameter::<3>().await.unwrap();
+        let is_change = |event: &Event<'_>| matches!(event, Event::Policy { .. });
+        let change = of("shop.of-parameter", "attempts", "2");
+        let ((), heard) = events(is_change, async { change.apply() }).await;
+        let text = "the policy is dependent on its type parameters, with attempts 2";
+        assert_eq!(heard, [format!("shop.of-parameter: {text}")]);
     });
 }
 

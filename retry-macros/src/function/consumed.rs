@@ -11,7 +11,7 @@ use std::slice;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
 use super::probes;
-use crate::tokens::search::{any_token, is_one_of, is_punct, is_word, mentions};
+use crate::tokens::search::{any_token, is_one_of, is_place, is_punct, is_word, mentions};
 
 /// Calls `found` with each variable that `may_move` accepts, as a whole or as one of its fields, and
 /// the `body` moves, as the body writes it: `name`, or `name.field`. With a statement, the body
@@ -162,17 +162,6 @@ fn captured_by_closure(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree])
         );
         captured(body.take(1).flatten().cloned().collect(), found);
     }
-}
-
-/// Returns whether these tokens are `name` or `name.field`.
-pub(super) fn is_place(tokens: &[TokenTree]) -> bool {
-    tokens.len() % 2 == 1
-        && tokens.iter().enumerate().all(|(at, token)| match token {
-            TokenTree::Ident(name) => at % 2 == 0 && name != "await",
-            TokenTree::Literal(_) => at % 2 == 0 && at > 0,
-            TokenTree::Punct(dot) => at % 2 == 1 && dot.as_char() == '.',
-            TokenTree::Group(_) => false,
-        })
 }
 
 /// Calls `found` with each name inside that may be a captured variable. Of `name.field`, only the

@@ -7,9 +7,8 @@
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
-use super::consumed::is_place;
 use crate::tokens::hygiene::quote;
-use crate::tokens::search::{is_one_of, is_punct, is_word};
+use crate::tokens::search::{is_one_of, is_place, is_punct, is_word};
 
 /// Methods that take `self` in most types that have them.
 const METHODS: &str = "build close commit enumerate err finish join ok rev rollback send shutdown \

@@ -128,8 +128,8 @@ stands_for!(AsQuota RetryQuota quota);
 /// A constant that refers to what calls share.
 #[diagnostic::on_unimplemented(
     message = "each use of a constant is a `{Self}` of its own, so that calls do not share it: declare a `static`",
-    label = "this constant is not a reference",
-    note = "write `static DB: CircuitBreaker = …;` outside of the `impl`, and `breaker = DB`, or refer to it: `const BREAKER: &CircuitBreaker = &DB;`"
+    label = "this constant is not a `static`",
+    note = "write `static DB: CircuitBreaker = …;` outside of the `impl`, and `breaker = DB`"
 )]
 pub trait SharedConstant<T: ?Sized> {
     /// The reference to it.

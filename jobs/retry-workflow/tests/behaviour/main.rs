@@ -22,4 +22,5 @@ mod store_model;
 mod store_property;
 mod store_sharing;
 mod waking;
+mod warnings;
 mod workflow;

@@ -2,47 +2,11 @@
 
 mod scenario;
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use retry_workflow::{DeadLetters, Filter, Job, MemoryStore, Redrive, Store, Workflow, keyed};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Collects the messages of warnings.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl Visit for Warnings {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0.lock().unwrap().push(format!("{value:?}"));
-        }
-    }
-}
-
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "retry_workflow" && *metadata.level() == Level::WARN
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
+use crate::warnings;
 
 #[tokio::test(start_paused = true)]
 async fn a_run_after_a_re_drive_continues_the_job() {
@@ -73,17 +37,14 @@ async fn input_that_is_done_already_is_reported_with_one_warning() {
     let works = |_: u32, _| async { Ok::<_, String>(()) };
     let items = |items: [u32; 3]| keyed(items, ToString::to_string);
     let run = async |store: &MemoryStore, job: Option<&str>, of: [u32; 3]| {
-        let warnings = Warnings::default();
-        let heard = tracing::subscriber::set_default(warnings.clone());
+        warnings::collect();
         let workflow = Workflow::new("import").store(store.clone());
         let workflow = match job {
             Some(id) => workflow.job_id(id),
             None => workflow,
         };
         let report = workflow.run(items(of), works).await.unwrap();
-        drop(heard);
-        let warned = warnings.0.lock().unwrap().clone();
-        (report, warned)
+        (report, warnings::collect())
     };
     let (report, warned) = run(&redriven().await, None, [1, 2, 3]).await;
     assert_eq!((report.job.id.as_str(), report.already_done), ("import-1", 2));

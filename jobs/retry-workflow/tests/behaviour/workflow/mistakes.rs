@@ -1,64 +1,21 @@
 //! Invalid settings, and the causes of errors.
 
-use std::cell::RefCell;
-use std::fmt::{self, Write};
 use std::time::Duration;
 
 use retry_runtime::HalfOpen;
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Graph, MemoryStore, Policy, Task, Workflow, WorkflowError,
 };
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
-thread_local! {
-    static WARNINGS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Collects the warnings of the current thread.
-struct Warnings;
-
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "retry_workflow" && *metadata.level() == Level::WARN
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        struct Text(String);
-
-        impl Visit for Text {
-            fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-                writeln!(self.0, "{field}: {value:?}").unwrap();
-            }
-        }
-
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        WARNINGS.with_borrow_mut(|warnings| warnings.push(text.0));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
+use crate::warnings;
 
 #[tokio::test(start_paused = true)]
 async fn job_without_a_store_warns_once_that_it_is_lost_with_its_process() {
-    // One for the whole program, because call sites cache whether a subscriber is interested.
-    tracing::subscriber::set_global_default(Warnings).expect("no other test sets a subscriber");
+    warnings::collect();
 
     let handler = |_: u32, _| async { Ok::<_, String>(()) };
     Workflow::new("import").run(1..=100, handler).await.unwrap();
-    let warnings = WARNINGS.take();
+    let warnings = warnings::collect();
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     for part in ["kept in memory", "job: import\n", "`.store(SqliteStore::open(\"jobs.db\")?)`"] {
         assert!(warning.contains(part), "{warning}");
@@ -66,12 +23,12 @@ async fn job_without_a_store_warns_once_that_it_is_lost_with_its_process() {
 
     let task = || Task::new("render", |_| async { Ok::<_, String>(()) });
     Graph::new("publish").task(task()).run().await.unwrap();
-    assert_eq!(WARNINGS.take().len(), 1);
+    assert_eq!(warnings::collect().len(), 1);
 
     // A store in memory that was asked for is intended.
     Workflow::new("import").store(MemoryStore::new()).run(1..=100, handler).await.unwrap();
     Graph::new("publish").store(MemoryStore::new()).task(task()).run().await.unwrap();
-    assert_eq!(WARNINGS.take(), [""; 0]);
+    assert_eq!(warnings::collect(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

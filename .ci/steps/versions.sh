@@ -21,6 +21,9 @@ step_stated() {
         packages=()
         for crate in "${crates[@]}"; do
             [ "$(stated_rust "$crate")" != "$rust" ] || packages+=(-p "$crate")
+            [ "$crate$(stated_rust "$crate")" != "retry-runtime$rust" ] || packages+=(
+                --features "$(printf 'retry-runtime/%s,' overrides testing metrics http any-runtime tower)"
+            )
         done
         if [ ${#packages[@]} -gt 0 ]; then
             CARGO_TARGET_DIR=target/stated cmd nice cargo "+$rust" check --quiet "${packages[@]}"

@@ -268,10 +268,8 @@ impl<'de> Deserialize<'de> for BackoffKey {
             }
 
             fn visit_str<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
-                if let Some((curve, settings)) = name.split_once('(')
-                    && let curve = curve.trim()
-                    && NAMES.contains(&curve)
-                {
+                let call = name.split_once('(').map(|(curve, settings)| (curve.trim(), settings));
+                if let Some((curve, settings)) = call.filter(|(curve, _)| NAMES.contains(curve)) {
                     let settings = settings.trim_end().trim_end_matches(')');
                     return Err(E::custom(instead_of(curve, settings)));
                 }

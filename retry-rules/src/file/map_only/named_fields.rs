@@ -103,9 +103,7 @@ pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E
     let Some(rest) = text.trim_end().strip_prefix(&format!("unknown field `{key}`, ")) else {
         return error;
     };
-    if known.contains(&"attempts")
-        && let Some(owner) = owner_of(key)
-    {
+    if let Some(owner) = owner_of(key).filter(|_| known.contains(&"attempts")) {
         return E::custom(format!(
             "unknown field `{key}`: it is a setting of a {owner}: move it to the settings of the \
              {owner}; {rest}"

@@ -179,6 +179,12 @@ async fn the_chain_of_an_annotated_functions_error_is_printed_on_request() {
     async fn recovered() -> Result<String, Request> {
         Err(Request(Send(Refused)))
     }
+    static DOWN: CircuitBreaker =
+        CircuitBreaker::new("down", BreakerConfig::new().failure_threshold(1));
+    #[retry(breaker = DOWN)]
+    async fn rejected() -> Result<(), RetryError<Request>> {
+        Err(Request(Send(Refused)))
+    }
     #[retry(attempts = 1, history = 1)]
     async fn around() -> Result<(), RetryError<RetryError<Request>>> {
         typed().await
@@ -188,6 +194,10 @@ async fn the_chain_of_an_annotated_functions_error_is_printed_on_request() {
     assert_eq!(format!("{:#}", generic::<Request>().unwrap_err()), CHAIN);
     assert_eq!(format!("{:#}", boxed().await.unwrap_err()), CHAIN);
     assert_eq!(recovered().await.unwrap(), CHAIN);
+    // The breaker rejects the second attempt: the last error is the one of the first.
+    let rejected = rejected().await.unwrap_err();
+    assert_eq!((rejected.reason(), rejected.attempts()), (Reason::CircuitOpen, 1));
+    assert!(format!("{rejected:#}").ends_with(": error sending request: connection refused"));
     // A text that has been printed is not repeated.
     let around = around().await.unwrap_err();
     let begun = "gave up after 1 attempt (all attempts were used): ";

@@ -9,7 +9,8 @@ use core::fmt;
 use core::panic::Location;
 use std::collections::VecDeque;
 
-use super::{TestHooks, current};
+use super::{AttemptRecord, TestHooks, current};
+use crate::base::name::Name;
 use crate::base::sync::{Arc, lock};
 use crate::outcome::error::RetryError;
 pub use crate::outcome::interruption::Returns;
@@ -46,13 +47,21 @@ pub(crate) struct FailurePlan {
 /// The failure of the attempt that begins now, and the place where a test has planned it.
 type NextFailure = (PlannedFailure, &'static Location<'static>);
 
-/// The planned failures that no attempt has used: function, number and place in the test.
-pub(crate) struct Unused(Vec<(&'static str, u32, &'static Location<'static>)>);
+/// The planned failures that no attempt has used.
+pub(crate) struct Unused {
+    /// Function, number and place in the test.
+    plans: Vec<(&'static str, u32, &'static Location<'static>)>,
+    /// The last attempt of the test, if its call failed: the test may have returned its error.
+    last_failed: Option<(Name, AttemptRecord)>,
+}
 
 impl fmt::Display for Unused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, left, at) in &self.0 {
+        for (name, left, at) in &self.plans {
             writeln!(f, "`{name}`: {left} of the failures planned at {at} are left")?;
+        }
+        if let Some((name, attempt)) = &self.last_failed {
+            writeln!(f, "the last call failed: `{name}`, {attempt}")?;
         }
         f.write_str(
             "the test ended before these functions made enough attempts: plan fewer failures, or \
@@ -98,12 +107,14 @@ impl TestHooks {
     pub(crate) fn unused(&self) -> Option<Unused> {
         let planned = lock(&self.planned);
         let plans = planned.iter().flat_map(|(name, plans)| plans.iter().map(|plan| (*name, plan)));
-        let mut unused: Vec<_> = plans
+        let mut plans: Vec<_> = plans
             .filter_map(|(name, plan)| Some((name, plan.times?, plan.planned_at)))
             .filter(|(_, left, _)| *left > 0)
             .collect();
-        unused.sort();
-        (!unused.is_empty()).then_some(Unused(unused))
+        plans.sort();
+        let last = lock(&self.seen).last().cloned();
+        let last_failed = last.filter(|(_, last)| last.is_last() && last.error().is_some());
+        (!plans.is_empty()).then_some(Unused { plans, last_failed })
     }
 }
 

@@ -83,8 +83,20 @@ impl Draft {
         let jitter = match (jitter, factor) {
             (None, None) => return Ok(()),
             (Some(JitterKey(jitter)), None) => jitter,
-            (Some(JitterKey(Jitter::Proportional(_))), Some(factor)) => {
+            // `true` is the default, whose factor may be changed.
+            (Some(JitterKey(jitter @ Jitter::Proportional(_))), Some(factor))
+                if jitter == Jitter::DEFAULT || jitter == Jitter::Proportional(factor) =>
+            {
                 Jitter::Proportional(factor)
+            }
+            (Some(jitter @ JitterKey(Jitter::Proportional(_))), Some(_)) => {
+                return Err(InvalidKeys::new(
+                    "jitter_factor",
+                    format!(
+                        "the factor is set twice, as `jitter_factor` and by `jitter: {jitter}`, \
+                         with different values: keep one"
+                    ),
+                ));
             }
             (None, Some(factor)) if matches!(self.policy.jitter, Jitter::Proportional(_)) => {
                 Jitter::Proportional(factor)

@@ -258,6 +258,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
         &["never ends", "deadline"],
     ),
     ("jitter: full\njitter_factor: 0.3", &["jitter_factor", "full"]),
+    ("jitter: 0.5\njitter_factor: 0.2", &["jitter_factor", "set twice", "different values"]),
     ("jitter: false\njitter_factor: 0.3", &["jitter_factor"]),
     ("jitter: decorrelated\nbackoff: fixed", &["decorrelated", "backoff"]),
     ("jitter: decorrelated\nmax_delay: unlimited", &["decorrelated", "`max_delay: \"30s\"`"]),

@@ -17,6 +17,17 @@ pub(crate) fn is_one_of(ident: &Ident, words: &str) -> bool {
     words.split(' ').any(|word| ident == word)
 }
 
+/// Returns whether these tokens are `name` or `name.field`.
+pub(crate) fn is_place(tokens: &[TokenTree]) -> bool {
+    tokens.len() % 2 == 1
+        && tokens.iter().enumerate().all(|(at, token)| match token {
+            TokenTree::Ident(name) => at % 2 == 0 && name != "await",
+            TokenTree::Literal(_) => at % 2 == 0 && at > 0,
+            TokenTree::Punct(dot) => at % 2 == 1 && dot.as_char() == '.',
+            TokenTree::Group(_) => false,
+        })
+}
+
 /// Returns whether a token `is` wanted, in a group or outside. It is passed as a place in the list
 /// of its neighbours.
 pub(crate) fn any_token(tokens: TokenStream, is: &dyn Fn(&[TokenTree], usize) -> bool) -> bool {

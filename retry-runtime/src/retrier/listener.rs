@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use crate::base::sealed::Seal;
 use crate::event::retry_event::RetryEvent;
 
-/// What is called with each failure that will be retried.
+/// The functions called with each failure that will be retried.
 ///
 /// Sealed: `()` and [`Listeners`] implement it.
 pub trait Listener<E> {

@@ -1,6 +1,9 @@
 //! Bodies that do not move the values that the next attempt needs.
 #![deny(warnings)]
 #![allow(dead_code, missing_docs)]
+// Methods and patterns that could move a value, and do not.
+#![allow(clippy::into_iter_on_ref, clippy::iter_count, clippy::toplevel_ref_arg)]
+#![allow(clippy::useless_vec, clippy::wrong_self_convention)]
 
 use std::future::Future;
 use std::io;

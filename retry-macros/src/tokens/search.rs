@@ -38,17 +38,6 @@ pub(crate) fn any_token(tokens: TokenStream, is: &dyn Fn(&[TokenTree], usize) ->
     })
 }
 
-/// Returns whether these tokens are `name` or `name.field`.
-pub(crate) fn is_place(tokens: &[TokenTree]) -> bool {
-    tokens.len() % 2 == 1
-        && tokens.iter().enumerate().all(|(at, token)| match token {
-            TokenTree::Ident(name) => at % 2 == 0 && name != "await",
-            TokenTree::Literal(_) => at % 2 == 0 && at > 0,
-            TokenTree::Punct(dot) => at % 2 == 1 && dot.as_char() == '.',
-            TokenTree::Group(_) => false,
-        })
-}
-
 /// Returns whether an identifier that `is_wanted` occurs anywhere in `tokens`, including as
 /// `{identifier}` in a string, where a formatting macro would find it.
 pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) -> bool {

@@ -330,24 +330,34 @@ fn a_long_text_is_cut_between_characters() {
     assert_eq!(super::text(&format!("timed out {long}")), TIMEOUT);
 }
 
-#[test]
-fn a_text_of_quotation_marks_is_read_in_no_time() {
-    let start = std::time::Instant::now();
-    for mark in ["«", "\"", "'", "a'", "“ "] {
-        assert_eq!(super::text(&mark.repeat(LONGEST_TEXT)), NONE);
-    }
-    assert!(start.elapsed() < core::time::Duration::from_secs(5), "{:?}", start.elapsed());
+/// Asserts that 16 times as many of these words take far less than 256 times as long. Busy cores may
+/// slow down the long text alone.
+fn assert_linear(words: &str) {
+    let time = |length: usize| {
+        let text = words.repeat(length / words.len());
+        let start = std::time::Instant::now();
+        assert_eq!(super::text(&text), NONE, "{words}");
+        start.elapsed()
+    };
+    let short = (0..3).map(|_| time(LONGEST_TEXT / 16)).min().expect("three times");
+    let long = time(LONGEST_TEXT);
+    assert!(long < short * 128, "{words}: {short:?}, then {long:?}");
 }
 
 #[test]
-fn long_text_of_words_that_begin_phrases_is_read_quickly() {
-    let start = std::time::Instant::now();
+fn a_text_of_quotation_marks_is_read_in_linear_time() {
+    for mark in ["«", "\"", "'", "a'", "“ "] {
+        assert_linear(mark);
+    }
+}
+
+#[test]
+fn a_text_of_words_that_begin_phrases_is_read_in_linear_time() {
     for words in
         ["server ", "another ", "failed to ", "limit ", "the server ", "connection to ", "-32"]
     {
-        let _ = super::text(&words.repeat(LONGEST_TEXT / words.len()));
+        assert_linear(words);
     }
-    assert!(start.elapsed() < core::time::Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]

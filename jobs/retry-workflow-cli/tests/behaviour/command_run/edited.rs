@@ -91,8 +91,8 @@ fn an_item_continues_after_its_finished_steps_whatever_follows_them_now() {
 #[test]
 fn only_items_that_cannot_continue_start_over() {
     for store in stores() {
-        let pay = "{ shell: 'echo pay ${item.id} >> log; test ${item.id} = b', retry_config: { attempts: 2, initial_delay: 2s } }";
-        let mail = "{ shell: 'echo mail ${item.id} >> log; exit 7', retry_config: { attempts: 2, initial_delay: 2s } }";
+        let pay = "{ shell: 'echo pay ${item.id} >> log; test ${item.id} = b', retry_config: { attempts: 2, initial_delay: 1h, backoff: fixed } }";
+        let mail = "{ shell: 'echo mail ${item.id} >> log; exit 7', retry_config: { attempts: 2, initial_delay: 1h, backoff: fixed } }";
         let place = Place::with(&workflow(&[PREPARE, pay, mail])).items(&["a", "b"]).on(store);
         stopped_after(5, &place);
         // `a` has finished the first step only; `b` the first two.
@@ -100,6 +100,7 @@ fn only_items_that_cannot_continue_start_over() {
         is_refused(&place, "item `b` has finished step 2");
         // An accepted edit stays accepted, also if the job is stopped in between.
         place.ends(1, &["resume", "--restart-items", "--deadline", "1ms"]);
+        place.ends(0, &["items", "due", "job-1"]);
         place.ends(0, &["resume"]).says("2 succeeded, of 2");
         let mut log: Vec<_> = place.read("log").lines().skip(5).map(str::to_owned).collect();
         log.sort();

@@ -225,7 +225,7 @@ impl Running {
         let found = Arc::new(AtomicBool::new(false));
         let (id, is_found) = (self.id().to_string(), Arc::clone(&found));
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_secs(10));
+            std::thread::sleep(Duration::from_secs(60));
             if !is_found.load(Ordering::Relaxed) {
                 let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
             }
@@ -288,7 +288,7 @@ pub(crate) fn stores() -> Vec<Option<String>> {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(15), "{what}: not in time");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not in time");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

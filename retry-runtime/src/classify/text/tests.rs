@@ -336,7 +336,7 @@ fn assert_linear(words: &str) {
     let time = |length: usize| {
         let text = words.repeat(length / words.len());
         let start = std::time::Instant::now();
-        assert_eq!(super::text(&text), NONE, "{words}");
+        let _class = super::text(&text);
         start.elapsed()
     };
     let short = (0..3).map(|_| time(LONGEST_TEXT / 16)).min().expect("three times");

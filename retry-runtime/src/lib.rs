@@ -227,6 +227,8 @@ pub use tower::reqwest_middleware;
 
 pub use outcome::Missing;
 pub use outcome::error::{Interrupted, Reason, RetryError};
+#[doc(hidden)]
+pub use outcome::error::{IsStdError, NotBehindAnAlias};
 pub use outcome::past_failure::PastFailure;
 
 #[doc(inline)]

@@ -462,7 +462,8 @@ impl<E> RetryError<E> {
     ///
     /// If `E` is an [`Error`], `?` converts a `RetryError<E>` into an `anyhow::Error` or a
     /// box, and keeps how the call ended. A `RetryError<anyhow::Error>` is not an `Error`,
-    /// since `anyhow::Error` is not: use `.map_err(RetryError::into_error)?`.
+    /// since `anyhow::Error` is not: use `.map_err(RetryError::into_error)?`, or
+    /// [`erased`](Self::erased), which keeps how the call ended.
     ///
     /// ```
     /// use retry_runtime::{Policy, RetryError, Retrier};
@@ -500,9 +501,30 @@ impl<E> RetryError<E> {
         RetryError::new(last, ended, |_| None).with_history(history)
     }
 
-    /// Converts the error into a `Box<dyn Error + Send + Sync>`, even if the last error is one: a
-    /// box is not an `Error`, so neither is a `RetryError` of a box, and `?` cannot convert it. The
-    /// box contains a `RetryError<Arc<dyn Error + Send + Sync>>`.
+    /// Hides the type of the last error, and keeps how the call ended. The result is an [`Error`]
+    /// even if the last error is not one, such as `anyhow::Error`, a box or a text, so `?` converts
+    /// it into an `anyhow::Error` or a box.
+    ///
+    /// ```
+    /// use retry_runtime::{Policy, RetryError, Retrier};
+    /// use std::error::Error;
+    ///
+    /// fn read() -> Result<(), Box<dyn Error + Send + Sync>> {
+    ///     let retrier = Retrier::new(Policy::new().attempts(1));
+    ///     Ok(retrier.run_sync(|| Err("busy".to_owned())).map_err(RetryError::erased)?)
+    /// }
+    /// assert_eq!(read().unwrap_err().source().unwrap().to_string(), "busy");
+    /// ```
+    pub fn erased(self) -> RetryError<Arc<dyn Error + Send + Sync>>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let mut error = self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into()));
+        error.0.source_of = |last| last.source();
+        error
+    }
+
+    /// Converts the error into a box that contains an [`erased`](Self::erased) one.
     ///
     /// ```
     /// use retry_runtime::{Policy, RetryError, Retrier};
@@ -522,9 +544,7 @@ impl<E> RetryError<E> {
     where
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let mut error = self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into()));
-        error.0.source_of = |last| last.source();
-        Box::new(error)
+        Box::new(self.erased())
     }
 
     /// Returns how the last attempt ended if it had no error: what cut it off, or that it
@@ -673,7 +693,38 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
     }
 }
 
-impl<E: Error + 'static> Error for RetryError<E> {
+/// An [`Error`] as the last error of a call. Apart from `Error`, for its label: of a bound that is
+/// not met, `?` shows nothing else.
+#[diagnostic::on_unimplemented(
+    label = "`{Self}` is not a `std::error::Error`, so a `RetryError` of it is not one either: \
+             write `.map_err(RetryError::into_error)?`, or `RetryError::erased` to keep how the \
+             call ended"
+)]
+pub trait IsStdError: Error + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<E: Error + 'static> IsStdError for E {}
+
+/// Not implemented by any type: an attempt fails with an `E`, and only the attribute makes a
+/// `RetryError` of it. For the label of [`From`] below.
+#[diagnostic::on_unimplemented(
+    label = "the body fails with `{Self}` itself, and `#[retry]` makes the `RetryError`; it sees none \
+             behind an alias: write out `Result<…, RetryError<{Self}>>` as the return type"
+)]
+pub trait NotBehindAnAlias: Sized {
+    /// Is never called.
+    fn retry_error(self) -> RetryError<Self>;
+}
+
+/// Never applies.
+#[doc(hidden)]
+impl<E: NotBehindAnAlias> From<E> for RetryError<E> {
+    fn from(error: E) -> Self {
+        error.retry_error()
+    }
+}
+
+impl<E: IsStdError> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0.last {
             AttemptError::Error(error) => Some(error),

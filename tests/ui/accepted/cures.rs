@@ -23,6 +23,16 @@ async fn caller() -> Result<u32, Boxed> {
     Ok(value + 1)
 }
 
+async fn erasing_caller() -> Result<u32, Box<dyn Error>> {
+    let value = boxed().await.map_err(RetryError::erased)?;
+    Ok(value + text().await.map_err(RetryError::erased)?)
+}
+
+#[retry(attempts = 2, timeout = "1s")]
+async fn text() -> Result<u32, RetryError<String>> {
+    Ok(7)
+}
+
 #[retry(attempts = 2)]
 async fn inner() -> Result<u32, RetryError<io::Error>> {
     Ok(7)

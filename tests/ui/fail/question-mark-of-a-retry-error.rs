@@ -1,0 +1,26 @@
+//! `?` on a `RetryError` whose last error is not a `std::error::Error`.
+use std::error::Error;
+
+use retry_runtime::{RetryError, retry};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+#[retry(attempts = 3)]
+async fn of_a_box() -> Result<u32, RetryError<BoxError>> {
+    Ok(1)
+}
+
+#[retry(attempts = 3)]
+async fn of_a_text() -> Result<u32, RetryError<String>> {
+    Ok(1)
+}
+
+async fn boxes() -> Result<u32, BoxError> {
+    Ok(of_a_box().await?)
+}
+
+async fn boxes_a_text() -> Result<u32, Box<dyn Error>> {
+    Ok(of_a_text().await?)
+}
+
+fn main() {}

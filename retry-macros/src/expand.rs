@@ -84,7 +84,7 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         Ok(function) => function.as_in_body(args),
         Err(_) => args,
     };
-    let args = Args::parse(args, Syntax::Attribute, &mut scope, &mut errors);
+    let mut args = Args::parse(args, Syntax::Attribute, &mut scope, &mut errors);
     let checked = args.check(&mut errors);
     let function = match parsed {
         Ok(function) => function,
@@ -96,7 +96,10 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     match function.form() {
-        Ok(form) => expand(&args, &checked, function, &arguments, form, errors),
+        Ok(form) => {
+            signature::kinds_as_patterns(&mut args, &function, &form, &mut errors);
+            expand(&args, &checked, function, &arguments, form, errors)
+        }
         Err(error) => {
             errors.push(error);
             with_errors(&args, args.context.as_ref(), function, errors)
@@ -147,6 +150,11 @@ fn expand(
         // The check has reported this; without a type, the loop cannot be built.
         None => return with_errors(args, args.context.as_ref(), function, errors),
     };
+    if signature::hides_error(args, &declared) {
+        function.attrs.push(syn::parse_quote!(#[allow(unused)]));
+        function.body = Group::new(Delimiter::Brace, quote!(loop {}));
+        return with_errors(args, None, function, errors);
+    }
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
@@ -292,6 +300,8 @@ struct Expansion<'a> {
     hedge_delay: Option<HedgeDelay>,
     /// Set if the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
+    /// Set if the error type is a type parameter, judging by its name.
+    error_is_parameter: bool,
     /// Set if an option's expression refers to `Self` or a generic parameter, which is not visible
     /// in an inner item.
     generic: bool,
@@ -383,6 +393,8 @@ impl<'a> Expansion<'a> {
         // Only a failure that a test plans needs to know it.
         let error_is_known = cfg!(feature = "testing")
             && !is_unknown(types::error_tokens(body_type.as_ref().unwrap_or(&erased)));
+        let error_is_parameter = types::error_of(&erased)
+            .is_some_and(|error| is_parameter(&error.to_token_stream().to_string()));
         let expression = policy::expression(&args.policy, checked.wrong);
         let is_generic = |entry: &Entry<Policy>| {
             if entry.value.is_known() {
@@ -426,6 +438,7 @@ impl<'a> Expansion<'a> {
             map_error,
             hedge_delay,
             error_is_known,
+            error_is_parameter,
             generic,
             policy: expression,
         }
@@ -434,6 +447,7 @@ impl<'a> Expansion<'a> {
     /// The errors, the items, the `checks` of arguments, and the loop around the `attempt`.
     fn code(&self, errors: Errors, checks: &TokenStream, attempt: &TokenStream) -> TokenStream {
         let mut code = errors.into_tokens();
+        code.extend(self.requires_interruption());
         code.extend(self.items());
         code.extend(checks.clone());
         code.extend(self.retry_loop(attempt));
@@ -460,13 +474,54 @@ impl<'a> Expansion<'a> {
         self.body_type.is_some()
     }
 
+    /// Requires that the error can represent an attempt that was cut off. First of all, so that the
+    /// compiler reports the error type alone, and not again with what else requires it.
+    fn requires_interruption(&self) -> Option<TokenStream> {
+        let declared = &self.declared;
+        let is_inferred = || mentions(declared.to_token_stream(), &|word| word == "_");
+        if self.returns_retry_error() || self.args.has_ok() || is_inferred() {
+            return None;
+        }
+        types::segment(declared, "Result")?;
+        let error = match types::error_of(declared) {
+            Some(error) => error.to_token_stream(),
+            None => {
+                let outcome = self.on_error_type(&quote!(Outcome));
+                quote!(<#declared as #outcome>::Error)
+            }
+        };
+        let required = match self.timeout_mode {
+            TimeoutMode::Always | TimeoutMode::AtRuntime { is_demanded: true } => error,
+            _ if self.args.breaker.is_some() => error,
+            TimeoutMode::ByPolicy => {
+                let is_timed = self.ask_policy(&quote!(is_timed));
+                quote!(<__retry::Is<{ #is_timed }> as __retry::PickInterrupted>::Error<#error>)
+            }
+            _ => return None,
+        };
+        let interrupted = self.on_error_type(&quote!(Interrupted));
+        // Of a type parameter, the compiler suggests the bound itself.
+        let conversion = if self.error_is_parameter {
+            let required = self.error_place.write_path(required);
+            quote!(<#required as ::core::convert::From<#interrupted>>::from)
+        } else {
+            quote!(<#interrupted as __retry::IntoError<#required>>::into_error)
+        };
+        Some(quote!(let _ = #conversion;))
+    }
+
+    /// Writes a path whose compiler errors belong on the error type.
+    fn on_error_type(&self, path: &TokenStream) -> TokenStream {
+        self.error_place.write_path(quote!(__retry::#path))
+    }
+
+    /// Writes the function that creates the outcome of an attempt that was cut off.
+    fn interrupted(&self) -> TokenStream {
+        self.on_error_type(&quote!(Interruptible::interrupted))
+    }
+
     /// A call to the runtime whose compiler errors belong on the return type.
     fn on_return_type(&self, path: &TokenStream, arguments: &TokenStream) -> TokenStream {
         self.return_place.call(quote!(__retry::#path), arguments)
-    }
-
-    /// Like [`on_return_type`](Self::on_return_type), for the path alone, without a call.
-    fn on_return_type_path(&self, path: &TokenStream) -> TokenStream {
-        self.return_place.locate(quote!(__retry::#path))
     }
 }

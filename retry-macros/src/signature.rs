@@ -110,6 +110,11 @@ fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors
     let message = "`map_error` maps the error of a `Result`: write out `Result<T, F>`, with what \
                    `map_error` returns for `F`";
     match function.returned(form) {
+        Some(ty) if hides_error(args, ty) => errors.at(
+            map,
+            "this closure does not say which error the body fails with: write `|error: \
+             RetryError<E>| …`, with that error for `E`, as in `RetryError<std::io::Error>`",
+        ),
         Some(ty) if is_mapped(map, ty) => {}
         Some(ty) => errors.at(ty, message),
         // Unless values are retried, that nothing is returned is a mistake of its own.
@@ -145,6 +150,42 @@ pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
     match types::mapped_error(map) {
         Some(error) => types::with_error(returned, error).is_some(),
         None => may_be_result(returned),
+    }
+}
+
+/// Returns whether `map_error` leaves open with which error the body of a function fails that returns
+/// this type. The declared error would be a guess, and the body would be blamed if it is wrong.
+pub(crate) fn hides_error(args: &Args, returned: &Type) -> bool {
+    let closure = args.map_error.as_ref().filter(|map| matches!(map, Expr::Closure(_)));
+    closure.is_some_and(|map| types::mapped_error(map).is_none())
+        && types::error_of(returned).is_some()
+}
+
+/// Removes patterns that are a kind of an `io::Error`, which never match the error itself.
+pub(crate) fn kinds_as_patterns(
+    args: &mut Args,
+    function: &Function,
+    form: &Form,
+    errors: &mut Errors,
+) {
+    // A function may return a kind itself. Of an alias of another name, the error is not known.
+    let fails_with_other = function.returned(form).is_some_and(|ty| {
+        types::segment(ty, "Result").is_some()
+            && !mentions(ty.to_token_stream(), &|word| word == "ErrorKind")
+    });
+    if !fails_with_other {
+        return;
+    }
+    for list in [&mut args.retry_on, &mut args.abort_on, &mut args.breaker_on] {
+        list.iter_mut().for_each(|matchers| {
+            matchers.retain(|matcher| match matcher.kind_as_pattern() {
+                Some((pattern, message)) => {
+                    errors.at(pattern, message);
+                    false
+                }
+                None => true,
+            });
+        });
     }
 }
 

@@ -169,28 +169,50 @@ impl<R> Returning for fn() -> R {
     type Output = R;
 }
 
+/// Becomes an error `E`. Apart from `Into`, for its message; and not a trait of `E`, which the compiler
+/// would suggest as the bound of a type parameter.
+#[diagnostic::on_unimplemented(
+    message = "`timeout`, `deadline` and `breaker` can end a call without an error of its body, and \
+               `{E}` cannot represent that",
+    label = "return `Result<…, retry_runtime::RetryError<{E}>>`; or, if this is your own type, \
+             write `impl From<retry_runtime::Interrupted> for {E}`",
+    note = "a `RetryError` also holds the reason and the number of attempts; to return another \
+            error, write `map_error = |error: RetryError<{E}>| …`",
+    note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can represent it \
+            already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
+            of that client, `http::StatusCode` with the feature `http`, and a type parameter with \
+            the bound `From<retry_runtime::Interrupted>`"
+)]
+pub trait IntoError<E> {
+    /// Converts the interruption.
+    fn into_error(self) -> E;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<Self>> IntoError<E> for Interrupted {
+    fn into_error(self) -> E {
+        self.into()
+    }
+}
+
 /// A return type that can represent an attempt that was cut off.
 #[diagnostic::on_unimplemented(
-    message = "`timeout`, `deadline` and `breaker` can end a call that has no error, and `{Self}` \
-               cannot represent that",
-    label = "this return type cannot hold an `Interrupted`",
-    note = "for your own error type, write `impl From<retry_runtime::Interrupted> for` it",
-    note = "for an error type of another crate, return `Result<T, retry_runtime::RetryError<E>>`, \
-            which also holds the reason and the number of attempts, or write `map_error = \
-            |error: RetryError<E>| …` and return your own error",
-    note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can hold it \
-            already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
-            of that client, and `http::StatusCode` with the feature `http`"
+    message = "`timeout`, `deadline` and `breaker` can end a call without an error of its body, and \
+               `{Self}` cannot represent that",
+    label = "not a `Result` or an `Option`",
+    note = "return `Result<T, E>`, with an error that implements `From<retry_runtime::Interrupted>`"
 )]
 pub trait Interruptible {
     /// Creates the outcome of an attempt that was cut off.
     fn interrupted(interrupted: Interrupted) -> Self;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T, E: From<Interrupted>> Interruptible for Result<T, E> {
+impl<T, E> Interruptible for Result<T, E>
+where
+    Interrupted: IntoError<E>,
+{
     fn interrupted(interrupted: Interrupted) -> Self {
-        Err(E::from(interrupted))
+        Err(interrupted.into_error())
     }
 }
 
@@ -208,26 +230,26 @@ impl<T> Interruptible for Option<T> {
     note = "implement `Default` for it, or write `on_failure = fallback(|error| …)`"
 )]
 pub trait Continue {
-    /// Creates the success that the caller receives.
-    fn default_value() -> Self;
+    /// Creates the success that the caller receives, of the same type as the outcome.
+    fn default_value(_: &Self) -> Self;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Default, E> Continue for Result<T, E> {
-    fn default_value() -> Self {
+    fn default_value(_: &Self) -> Self {
         Ok(T::default())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Default> Continue for Option<T> {
-    fn default_value() -> Self {
+    fn default_value(_: &Self) -> Self {
         Some(T::default())
     }
 }
 
 impl<T: Default> Continue for Plain<T> {
-    fn default_value() -> Self {
+    fn default_value(_: &Self) -> Self {
         Self(T::default())
     }
 }
@@ -249,8 +271,9 @@ pub fn gave_up<R: Outcome>(
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
-    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself, and \
-            `error.into_last()` an `Option` of it, if it cannot hold an `Interrupted`"
+    note = "to fail, write `Err(error.into_error())`: the fallback receives a `RetryError`, and that \
+            is the last error itself; `error.into_last()` is an `Option` of it, if it cannot hold \
+            an `Interrupted`"
 )]
 pub trait Fallback<R, Kind> {
     /// Resolves to what the function returns.
@@ -265,10 +288,11 @@ pub trait Fallback<R, Kind> {
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
+    note = "to fail, write `Err(error.into_error())`: the fallback receives a `RetryError`, and that \
+            is the last error itself; `error.into_last()` is an `Option` of it, if it cannot hold \
+            an `Interrupted`",
     note = "the fallback of a function that is not `async` cannot be async: make the function an \
-            `async fn`, or write a fallback that is not async",
-    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself, and \
-            `error.into_last()` an `Option` of it, if it cannot hold an `Interrupted`"
+            `async fn`, or write a fallback that is not async"
 )]
 pub trait FallbackNow<R, Kind> {
     /// Converts the value.

@@ -23,7 +23,8 @@ pub use retry_rules::{
 pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_limit::{
-    CallLimits, CallTiming, Is, LimitAttempts, LimitOutcome, PickTimer, RuntimeLimits, Untimed,
+    CallLimits, CallTiming, Is, LimitAttempts, LimitOutcome, PickInterrupted, PickTimer,
+    RuntimeLimits, Untimed,
 };
 pub use crate::call::attempt_result::{
     AttemptResultFuture, attempt_failure, attempt_gave_up, attempt_result, ended, failure,
@@ -53,7 +54,8 @@ pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
 pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
-    Continue, Fallback, FallbackNow, Interruptible, Missing, Nothing, Outcome, Plain, gave_up, kind,
+    Continue, Fallback, FallbackNow, Interruptible, IntoError, Missing, Nothing, Outcome, Plain,
+    gave_up, kind,
 };
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
 #[cfg(feature = "testing")]
@@ -434,9 +436,4 @@ pub fn resolve<R, Kind, X: Fallback<R, Kind>>(value: X) -> X::Future {
 /// Like [`resolve`], for a function that is not async.
 pub fn resolve_now<R, Kind, X: FallbackNow<R, Kind>>(value: X) -> R {
     value.resolve_now()
-}
-
-/// The default value to continue with, of the same type as the outcome.
-pub fn continue_with_default<R: Continue>(_: &R) -> R {
-    R::default_value()
 }

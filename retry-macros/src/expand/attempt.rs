@@ -212,9 +212,12 @@ impl Expansion<'_> {
                 let timer = self.return_place.locate(quote!(&session.timer));
                 let arguments = quote!(#timer, #attempt);
                 let limited = self.on_return_type(&quote!(LimitAttempts::attempt), &arguments);
-                let timer = self.return_place.locate(quote!(&mut session.timer));
-                let arguments = quote!(#timer, limited);
-                let outcome = self.on_return_type(&quote!(LimitOutcome::outcome), &arguments);
+                // Bound first: in a call, the compiler would report an argument.
+                let outcome = self.on_error_type(&quote!(LimitOutcome::outcome));
+                let outcome = quote!({
+                    let outcome = #outcome;
+                    outcome(&mut session.timer, limited)
+                });
                 let outcome = if self.is_hedged() {
                     quote!({
                         let outcome = #outcome;

@@ -2,9 +2,11 @@
 //! not retried.
 
 use proc_macro2::TokenStream;
+use quote::ToTokens;
 
 use super::Expansion;
 use crate::args::OnFailure;
+use crate::function::types;
 use crate::tokens::hygiene::{SpanRange, quote};
 
 impl Expansion<'_> {
@@ -69,7 +71,10 @@ impl Expansion<'_> {
                 }
                 match self.map_error {
                     Some(map) => {
-                        let path = quote!(__retry::map_error);
+                        // The error is named, so that a wrong one is reported in the closure.
+                        let mapped = types::error_of(&self.declared);
+                        let mapped = mapped.map_or_else(|| quote!(_), ToTokens::to_token_stream);
+                        let path = quote!(__retry::map_error::<_, _, #mapped>);
                         SpanRange::of(map).call(path, quote!(#ended, #map))
                     }
                     None => ended,
@@ -81,7 +86,7 @@ impl Expansion<'_> {
             }
             OnFailure::Continue => {
                 let outcome = self.return_place.locate(quote!(&outcome));
-                let default = self.on_return_type(&quote!(continue_with_default), &outcome);
+                let default = self.on_return_type(&quote!(Continue::default_value), &outcome);
                 if self.returns_retry_error() {
                     return quote!(__retry::ended(#default, ended, |_| __retry::None));
                 }

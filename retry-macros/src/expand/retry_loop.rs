@@ -211,7 +211,7 @@ impl Expansion<'_> {
         let history = self.take_history();
         let awaited = match breaker {
             Some(_) => {
-                let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
+                let interrupted = self.interrupted();
                 quote!(is_refused.then(|| #interrupted(__retry::Interrupted::Cancelled)))
             }
             None => quote!(__retry::None),
@@ -304,7 +304,7 @@ impl Expansion<'_> {
     /// Writes the end of an interrupted attempt, if the return type can represent it.
     fn how_to_interrupt(&self, is_demanded: bool) -> TokenStream {
         if is_demanded || self.returns_retry_error() {
-            let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
+            let interrupted = self.interrupted();
             return quote!(__retry::Some(#interrupted));
         }
         let declared = &self.declared;
@@ -316,7 +316,7 @@ impl Expansion<'_> {
     }
 
     /// Queries the shared policy, for a const generic argument.
-    fn ask_policy(&self, question: &TokenStream) -> TokenStream {
+    pub(super) fn ask_policy(&self, question: &TokenStream) -> TokenStream {
         match self.args.policy.constant_base() {
             // A policy that refers to `Self` is not an inner item.
             Some(base) if self.generic => quote!((#base).#question()),
@@ -352,7 +352,7 @@ impl Expansion<'_> {
     fn admitted(&self, attempt: &TokenStream) -> TokenStream {
         let Some(breaker) = self.breaker() else { return attempt.clone() };
         let breaker = breaker.named("breaker");
-        let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
+        let interrupted = self.interrupted();
         let (call_context, policy, cancelled) =
             (self.call_context(), self.bind_policy(), self.cancelled());
         let (history, leave) = (self.take_history(), self.leave());

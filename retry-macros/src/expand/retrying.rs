@@ -44,6 +44,9 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
     let ReturnType::Type(_, declared) = function.sig.output.clone() else {
         return errors.into_tokens();
     };
+    if signature::hides_error(&args, &declared) {
+        return block_of(errors);
+    }
     let expansion = Expansion::new(&args, &checked, &function, &[], &form, *declared);
     let attempt = match form {
         Form::Sync => expansion.sync_attempt(&[], &block.body),

@@ -26,6 +26,33 @@ pub(crate) enum Matcher {
     Ok(Expr),
 }
 
+impl Matcher {
+    /// The pattern of `matches(io::ErrorKind::TimedOut)`, and what to write instead.
+    pub(crate) fn kind_as_pattern(&self) -> Option<(&Pat, String)> {
+        let Self::Matches { pattern, guard: None } = self else { return None };
+        let (first, is_one) = match pattern {
+            Pat::Or(cases) => (cases.cases.first()?, false),
+            pattern => (pattern, true),
+        };
+        let Pat::Path(path) = first else { return None };
+        let segments: Vec<_> = path.path.segments.iter().map(|it| it.ident.to_string()).collect();
+        let [.., module, kind, last] = &segments[..] else { return None };
+        if module != "io" || kind != "ErrorKind" {
+            return None;
+        }
+        let written = token_text(pattern);
+        let instead = if is_one {
+            compare_kind(&written, last)
+        } else {
+            format!(
+                "to compare the kind of an `io::Error`, write `when(|error| \
+                 matches!(error.kind(), {written}))`"
+            )
+        };
+        Some((pattern, format!("`matches(…)` compares the error itself: {instead}")))
+    }
+}
+
 /// The matchers that take an argument.
 const WITH_ARGUMENT: [&str; 4] = ["pattern", "matches", "when", "ok"];
 

@@ -53,6 +53,19 @@ impl SpanRange {
             .collect()
     }
 
+    /// Like [`locate`](Self::locate), as if the user had written the `path` here: the compiler
+    /// mentions no macro, and reports one mistake once. For paths that are not a variable.
+    pub(crate) fn write_path(self, path: TokenStream) -> TokenStream {
+        let mut at = self.first;
+        path.into_iter()
+            .map(|mut token| {
+                token.set_span(at);
+                at = self.last;
+                token
+            })
+            .collect()
+    }
+
     /// A call of `path` for which the compiler's messages are shown at this place, and those about
     /// the `arguments` at theirs.
     pub(crate) fn call(self, path: TokenStream, arguments: impl ToTokens) -> TokenStream {

@@ -328,3 +328,17 @@ impl PickTimer for (Is<false>, Is<true>) {
 impl PickTimer for (Is<false>, Is<false>) {
     type Timer = Untimed;
 }
+
+/// Picks the error that has to represent an attempt that was cut off, by whether one may be.
+pub trait PickInterrupted {
+    /// The error `E`, or one that always can.
+    type Error<E>;
+}
+
+impl PickInterrupted for Is<true> {
+    type Error<E> = E;
+}
+
+impl PickInterrupted for Is<false> {
+    type Error<E> = Interrupted;
+}

@@ -87,7 +87,7 @@ async fn it_sees_the_arguments_and_each_way_in_which_a_call_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn map_error_with_equal_types_needs_no_annotation() {
+async fn map_error_of_equal_types_is_a_path_or_a_closure() {
     fn described(error: RetryError<String>) -> String {
         format!("after {} attempts: {}", error.attempts(), error.into_last().unwrap_or_default())
     }
@@ -95,7 +95,7 @@ async fn map_error_with_equal_types_needs_no_annotation() {
     async fn by_path() -> Result<u32, String> {
         Err("down".to_owned())
     }
-    #[retry(map_error = |error| described(error).replace("down", "gone"))]
+    #[retry(map_error = |error: RetryError<String>| described(error).replace("down", "gone"))]
     async fn by_closure() -> Result<u32, String> {
         Err("down".to_owned())
     }

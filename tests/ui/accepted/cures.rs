@@ -134,6 +134,7 @@ async fn closures() -> Result<usize, RetryError<io::Error>> {
 #[tokio::test]
 async fn cures_compile_and_work() {
     assert_eq!(caller().await.unwrap(), 8);
+    assert_eq!(erasing_caller().await.unwrap(), 14);
     assert_eq!(outer().await.unwrap(), 7);
     assert_eq!(block::<2>().await.unwrap() + function::<2>().await.unwrap(), 14);
     let breaker = Arc::new(CircuitBreaker::new("cures", BreakerConfig::new()));

@@ -1,5 +1,5 @@
 //! Values that `map_error` cannot have.
-use retry_runtime::{Policy, RetryError, policy, retry};
+use retry_runtime::{Policy, RetryError, policy, retry, retrying};
 
 #[derive(Debug)]
 struct AppError;
@@ -63,7 +63,16 @@ async fn to_something_else() -> Result<u32, AppError> {
 
 #[retry(map_error = |_| AppError)]
 async fn without_a_type() -> Result<u32, AppError> {
-    Err(String::new())
+    let number = "7".parse::<u32>()?;
+    Ok(number)
+}
+
+async fn without_a_type_in_a_block() -> Result<u32, AppError> {
+    retrying!(name = "block", map_error = |_| AppError, async || -> Result<u32, AppError> {
+        let number = "7".parse::<u32>()?;
+        Ok(number)
+    })
+    .await
 }
 
 fn main() {}

@@ -162,7 +162,8 @@ fn expand(
         Form::Boxed(boxed) => &boxed.attempt,
         Form::Async | Form::Sync => &function.body,
     };
-    let mut checks = expansion.check_span(&function.body);
+    let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
+    checks.extend(expansion.check_span(&function.body));
     for (place, statement) in signature::consumed(args, &function, attempted) {
         let here = SpanRange::of(&place).start();
         let is_self = mentions(place.clone(), &|word| matches!(word, "self" | "__self"));
@@ -300,8 +301,6 @@ struct Expansion<'a> {
     hedge_delay: Option<HedgeDelay>,
     /// Set if the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
-    /// Set if the error type is a type parameter, judging by its name.
-    error_is_parameter: bool,
     /// Set if an option's expression refers to `Self` or a generic parameter, which is not visible
     /// in an inner item.
     generic: bool,
@@ -393,8 +392,6 @@ impl<'a> Expansion<'a> {
         // Only a failure that a test plans needs to know it.
         let error_is_known = cfg!(feature = "testing")
             && !is_unknown(types::error_tokens(body_type.as_ref().unwrap_or(&erased)));
-        let error_is_parameter = types::error_of(&erased)
-            .is_some_and(|error| is_parameter(&error.to_token_stream().to_string()));
         let expression = policy::expression(&args.policy, checked.wrong);
         let is_generic = |entry: &Entry<Policy>| {
             if entry.value.is_known() {
@@ -438,7 +435,6 @@ impl<'a> Expansion<'a> {
             map_error,
             hedge_delay,
             error_is_known,
-            error_is_parameter,
             generic,
             policy: expression,
         }
@@ -447,7 +443,6 @@ impl<'a> Expansion<'a> {
     /// The errors, the items, the `checks` of arguments, and the loop around the `attempt`.
     fn code(&self, errors: Errors, checks: &TokenStream, attempt: &TokenStream) -> TokenStream {
         let mut code = errors.into_tokens();
-        code.extend(self.requires_interruption());
         code.extend(self.items());
         code.extend(checks.clone());
         code.extend(self.retry_loop(attempt));
@@ -476,7 +471,7 @@ impl<'a> Expansion<'a> {
 
     /// Requires that the error can represent an attempt that was cut off. First of all, so that the
     /// compiler reports the error type alone, and not again with what else requires it.
-    fn requires_interruption(&self) -> Option<TokenStream> {
+    fn requires_interruption(&self, function: &Function) -> Option<TokenStream> {
         let declared = &self.declared;
         let is_inferred = || mentions(declared.to_token_stream(), &|word| word == "_");
         if self.returns_retry_error() || self.args.has_ok() || is_inferred() {
@@ -500,8 +495,14 @@ impl<'a> Expansion<'a> {
             _ => return None,
         };
         let interrupted = self.on_error_type(&quote!(Interrupted));
-        // Of a type parameter, the compiler suggests the bound itself.
-        let conversion = if self.error_is_parameter {
+        // Of a type parameter, the compiler suggests the bound itself. One of an impl is recognised by
+        // its name, a single letter.
+        let is_parameter = types::error_of(declared).is_some_and(|error| {
+            let name = error.to_token_stream().to_string();
+            name.len() == 1 && signature::is_method(function)
+                || function.sig.generics.type_params().any(|param| param.ident == name)
+        });
+        let conversion = if is_parameter {
             let required = self.error_place.write_path(required);
             quote!(<#required as ::core::convert::From<#interrupted>>::from)
         } else {

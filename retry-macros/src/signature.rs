@@ -153,8 +153,8 @@ pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
     }
 }
 
-/// Returns whether `map_error` leaves open with which error the body of a function fails that returns
-/// this type. The declared error would be a guess, and the body would be blamed if it is wrong.
+/// Returns whether `map_error` is a closure that does not state the error of the body, in a function
+/// that returns this type. The declared error would be a guess, for which the body would be blamed.
 pub(crate) fn hides_error(args: &Args, returned: &Type) -> bool {
     let closure = args.map_error.as_ref().filter(|map| matches!(map, Expr::Closure(_)));
     closure.is_some_and(|map| types::mapped_error(map).is_none())
@@ -176,15 +176,14 @@ pub(crate) fn kinds_as_patterns(
     if !fails_with_other {
         return;
     }
-    for list in [&mut args.retry_on, &mut args.abort_on, &mut args.breaker_on] {
-        list.iter_mut().for_each(|matchers| {
-            matchers.retain(|matcher| match matcher.kind_as_pattern() {
-                Some((pattern, message)) => {
-                    errors.at(pattern, message);
-                    false
-                }
-                None => true,
-            });
+    let lists = [&mut args.retry_on, &mut args.abort_on, &mut args.breaker_on];
+    for matchers in lists.into_iter().flatten() {
+        matchers.retain(|matcher| {
+            let kind = matcher.kind_as_pattern();
+            if let Some((pattern, message)) = &kind {
+                errors.at(pattern, message);
+            }
+            kind.is_none()
         });
     }
 }

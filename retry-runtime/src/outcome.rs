@@ -169,8 +169,8 @@ impl<R> Returning for fn() -> R {
     type Output = R;
 }
 
-/// Becomes an error `E`. Apart from `Into`, for its message; and not a trait of `E`, which the compiler
-/// would suggest as the bound of a type parameter.
+/// Becomes an error `E`. Apart from `Into`, for its message; and not a trait of `E`, which the
+/// compiler would suggest as the bound of a type parameter.
 #[diagnostic::on_unimplemented(
     message = "`timeout`, `deadline` and `breaker` can end a call without an error of its body, and \
                `{E}` cannot represent that",
@@ -188,6 +188,7 @@ pub trait IntoError<E> {
     fn into_error(self) -> E;
 }
 
+#[doc(hidden)]
 #[diagnostic::do_not_recommend]
 impl<E: From<Self>> IntoError<E> for Interrupted {
     fn into_error(self) -> E {

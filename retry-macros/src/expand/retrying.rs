@@ -54,7 +54,8 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
             expansion.async_attempt(&Captures::default(), &[], &block.body)
         }
     };
-    block.with(&policy::import(&args), &expansion.code(errors, &TokenStream::new(), &attempt))
+    let checks = expansion.requires_interruption(&function).unwrap_or_default();
+    block.with(&policy::import(&args), &expansion.code(errors, &checks, &attempt))
 }
 
 fn block_of(errors: Errors) -> TokenStream {

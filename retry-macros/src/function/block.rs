@@ -173,7 +173,12 @@ impl Block {
         let Self { asyncness, movement, output, .. } = self;
         match asyncness {
             // In braces, for editors: the words of the options go first in a block.
-            Some(_) => quote!({ #import __retry::NotAwaited::new(#asyncness #movement { #code }) }),
+            Some(written) => {
+                // At the user's `async`: its place is in the name of the block's type.
+                let mut block = Group::new(Delimiter::Brace, code.clone());
+                block.set_span(written.span.resolved_at(Span::mixed_site()));
+                quote!({ #import __retry::NotAwaited::new(#asyncness #movement #block) })
+            }
             None => quote!({ (#movement || #output { #code })() }),
         }
     }

@@ -10,6 +10,8 @@ use crate::{BreakerConfig, Policy, QuotaConfig};
 /// does not exist either, so that the rest of a chain adds no errors. Documentation and completion
 /// leave them out.
 ///
+/// `[] Type = Name => "message";` declares a value of the type, such as a variant.
+///
 /// With `&Type`, they return any type. This is for a type whose methods are called through a
 /// reference, or before its parameters are known: the compiler then has the message only of a bound
 /// that it checks after it has chosen the method.
@@ -17,6 +19,22 @@ use crate::{BreakerConfig, Policy, QuotaConfig};
 #[macro_export]
 macro_rules! foreign_methods {
     () => {};
+    ([] $Type:ident = $($name:ident)* => $message:literal; $($rest:tt)*) => {
+        const _: () = {
+            #[diagnostic::on_unimplemented(message = $message, label = "no such value here")]
+            pub trait Known<'a> {}
+
+            #[doc(hidden)]
+            #[allow(non_upper_case_globals)]
+            impl $Type
+            where
+                for<'a> Self: Known<'a>,
+            {
+                $(pub const $name: () = ();)*
+            }
+        };
+        $crate::foreign_methods! { $($rest)* }
+    };
     ([$($generics:tt)*] $Type:ident::$name:ident => $message:literal; $($rest:tt)*) => {
         $crate::foreign_methods! {
             @impl [$($generics)*] $Type, $message,

@@ -93,6 +93,17 @@ reasons! {
     RetryAfter, "retry_after": "the server asked for a longer wait than `max_retry_after` allows";
 }
 
+retry_rules::foreign_methods! {
+    [] Reason = Exhausted AttemptsExhausted MaxAttempts RetriesExhausted TooManyAttempts GaveUp =>
+        "a call that has used all attempts ends with `Reason::Attempts`";
+    [] Reason = Timeout TimedOut Elapsed =>
+        "a time limit of the call ends it with `Reason::Deadline`, `Reason::MaxElapsed` or `Reason::Budget`";
+    [] Reason = BreakerOpen CircuitBreaker CircuitBreakerOpen Open =>
+        "a call that the breaker rejects ends with `Reason::CircuitOpen`";
+    [] Reason = Permanent Fatal Aborted NonRetryable =>
+        "a call whose failure is not retried ends with `Reason::NotRetryable`";
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.clause())

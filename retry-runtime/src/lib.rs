@@ -293,6 +293,8 @@ pub use Retrier as Retryable;
 pub use RetryError as Error;
 #[cfg(any())] // write `retry_runtime::RetryQuota`
 pub use RetryQuota as RetryBudget;
+#[cfg(any())] // write `retry_runtime::matchers::{network, timeout}`
+pub use matchers::{connect, network, rate_limit, server_error, timeout, transient};
 #[cfg(any())]
 // write `retry_runtime::reqwest_middleware::RetryMiddleware`, with the feature `reqwest-middleware-0_5`
 pub use reqwest_middleware::RetryMiddleware;
@@ -302,9 +304,7 @@ pub use retry as retryable;
 pub use tower::RetryLayer;
 #[cfg(any())] // everything is at the root: write `retry_runtime::retry`
 pub mod macros {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::{Policy, retry}`
-pub mod prelude {}
-#[cfg(any())] // `retry` is the attribute, and everything is at the root: write `retry_runtime::Retrier`
+#[cfg(any())] // leave out `retry::`: all names are at the root, as in `retry_runtime::RetryError`
 pub mod retry {}
 #[cfg(any())] // everything is at the root: write `retry_runtime::Backoff`
 pub mod backoff {}
@@ -318,6 +318,12 @@ pub mod breaker {}
 pub mod circuit_breaker {}
 #[cfg(any())] // everything is at the root: write `retry_runtime::RetryQuota`
 pub mod quota {}
+/// The compiler quotes no such line for `prelude::*`.
+#[deprecated(note = "all names are at the root: write `use retry_runtime::retry;`")]
+#[doc(hidden)]
+pub mod prelude {
+    pub use crate::*;
+}
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("attribute.md")]

@@ -14,7 +14,7 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals, meant, not_awaited, up_to_comma};
-use crate::tokens::search::find;
+use crate::tokens::search::{any_token, find, is_word};
 use crate::tokens::text::token_text;
 use crate::value::runtime::{Scope, ValueKind};
 use crate::value::{self, Value};
@@ -224,6 +224,12 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
                 )
             })?;
             let function: Expr = content.parse()?;
+            if let Some(awaited) = awaited_by(&function) {
+                let message = format!(
+                    "a fallback may return a future, which is awaited: write `fallback({awaited})`"
+                );
+                return Err(error(function, message));
+            }
             if is_value(&function) {
                 let message = format!(
                     "`fallback` calls what it is given, with the error: write `fallback(|_| {})`",
@@ -245,6 +251,19 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
         }
         _ => wrong(&name, &format!(" `{word}`; to call it, write `fallback({word})`; ")),
     }
+}
+
+/// Returns what to write in place of a closure that is not async and whose body ends in `.await`.
+fn awaited_by(function: &Expr) -> Option<String> {
+    let Expr::Closure(closure) = function else { return None };
+    let Expr::Await(body) = &*closure.body else { return None };
+    let is_nested =
+        any_token(body.base.to_token_stream(), &|tokens, at| is_word(tokens.get(at), "await"));
+    if closure.asyncness.is_some() || is_nested {
+        return None;
+    }
+    let inputs = token_text(&closure.inputs);
+    Some(format!("|{inputs}| {}", token_text(&body.base)))
 }
 
 /// Returns whether an expression is certainly a value that cannot be called. Another call may
@@ -333,6 +352,12 @@ pub(super) fn log(option: &mut Reading<'_>) -> syn::Result<Ident> {
 }
 
 pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
+    if option.input.to_string().starts_with("= fallback") {
+        return Err(error(
+            option.name,
+            "a call that the breaker rejects is a failure too: write `on_failure = fallback(…)`",
+        ));
+    }
     args.waits_for_breaker = option.word(
         &[("wait", true), ("give_up", false)],
         "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \

@@ -112,10 +112,13 @@ pub enum HalfOpen {
 /// let secs = [0, 1, 2, 3].map(|reopenings| GROWING.open_time(reopenings).0.as_secs());
 /// assert_eq!(secs, [30, 60, 120, 180]);
 /// ```
+// `non_exhaustive`: the compiler rejects a literal as such, before it reads the private fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct BreakerConfig {
+    // The `failure_threshold`; a literal would have to write `Some` for a field of this name.
     // `None` if not set explicitly: next to a rate, the default does not apply.
-    pub(crate) failure_threshold: Option<u32>,
+    pub(crate) failures: Option<u32>,
     pub(crate) failure_rate: Option<f64>,
     pub(crate) window: Window,
     pub(crate) minimum_calls: u32,
@@ -146,7 +149,7 @@ impl BreakerConfig {
     /// ```
     pub const fn new() -> Self {
         Self {
-            failure_threshold: None,
+            failures: None,
             failure_rate: None,
             window: Window::Calls(100),
             minimum_calls: 10,
@@ -180,7 +183,7 @@ impl BreakerConfig {
     /// for all callers. For a dependency that many callers share, set a
     /// [`failure_rate`](Self::failure_rate) with [`minimum_calls`](Self::minimum_calls).
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
-        self.failure_threshold = Some(failures);
+        self.failures = Some(failures);
         self
     }
 
@@ -406,7 +409,7 @@ impl BreakerConfig {
 
     /// Returns the [`failure_threshold`](Self::failure_threshold).
     pub const fn get_failure_threshold(&self) -> u32 {
-        match self.failure_threshold {
+        match self.failures {
             Some(failures) => failures,
             None => 5,
         }
@@ -488,7 +491,7 @@ impl BreakerConfig {
     /// Returns `true` if consecutive failures open the breaker: if no rate is set, or if
     /// [`failure_threshold`](Self::failure_threshold) is set as well.
     pub const fn is_by_streak(&self) -> bool {
-        self.failure_threshold.is_some() || !self.is_by_rate()
+        self.failures.is_some() || !self.is_by_rate()
     }
 
     pub(crate) const fn grows(&self) -> bool {

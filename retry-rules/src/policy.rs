@@ -223,7 +223,7 @@ impl Policy {
         /// let policy = Policy::new().jitter(Jitter::Proportional(0.3));
         /// assert_eq!(policy.wait_interval(1, None), (ms(700), ms(1_300)));
         /// ```
-        pub const fn jitter(self, jitter: Jitter) -> Self { jitter: jitter }
+        pub const fn jitter(self, jitter: Jitter /* such as `Jitter::Full` */) -> Self { jitter: jitter }
 
         /// Bounds the sum of the waits, not the time inside the calls. Default: no bound.
         ///
@@ -234,7 +234,7 @@ impl Policy {
         /// let policy = Policy::new().unlimited().budget(s(10));
         /// assert!(policy.waits().eq([s(1), s(2), s(4)]), "8 s more would exceed it");
         /// ```
-        pub const fn budget(self, budget: Duration) -> Self { budget: Bound::Limited(budget) }
+        pub const fn budget(self, budget: Duration /* a `RetryQuota`: `quota = OUT` */) -> Self { budget: Bound::Limited(budget) }
 
         /// Sets the [`budget`](Self::budget) as a bound, which may be none.
         ///

@@ -97,7 +97,8 @@ pub struct Overrides(Arc<Checked>);
 impl Overrides {
     /// Creates changes from function names, keys and values, as people write them: `2`, `true`,
     /// `unlimited`, `500ms`, and, as in the attribute, `linear(increment = 2s)`, `exponential(base
-    /// = 1.5)`, `custom(500ms, 1s)`.
+    /// = 1.5)`, `custom(500ms, 1s)`. A value that is displayed so, such as the number `2`, is one
+    /// too.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -121,7 +122,7 @@ impl Overrides {
     where
         N: AsRef<str>,
         K: AsRef<str>,
-        V: AsRef<str>,
+        V: core::fmt::Display,
     {
         text::changes(changes).map(Self::new)
     }

@@ -38,14 +38,14 @@ pub(super) fn changes<N, K, V>(
 where
     N: AsRef<str>,
     K: AsRef<str>,
-    V: AsRef<str>,
+    V: core::fmt::Display,
 {
     let mut mistakes = Vec::new();
     let mut all = Vec::new();
     for (name, key, value) in changes {
         match (Target::by(name.as_ref()), names::key(key.as_ref())) {
             (Ok(target), Ok(key)) => {
-                let value = value.as_ref().to_owned();
+                let value = value.to_string();
                 all.push(Written { target, key, value, variable: None });
             }
             (target, key) => {

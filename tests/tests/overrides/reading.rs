@@ -97,6 +97,14 @@ fn the_star_changes_bounds_in_time_and_jitter_factors_where_they_are() {
 }
 
 #[test]
+fn a_number_is_read_like_its_text() {
+    alone(async {
+        Overrides::from_pairs([("billing.pay", "attempts", 2)]).unwrap().apply();
+        assert_eq!(site("billing.pay").policy().unwrap().get_attempts(), Attempts::Limited(2));
+    });
+}
+
+#[test]
 fn jitter_upwards_is_read_from_the_environment_and_from_a_file() {
     alone(async {
         let pairs = [("billing.pay", "jitter", "up(0.25)"), ("shop.look", "jitter", "0ms..250ms")];

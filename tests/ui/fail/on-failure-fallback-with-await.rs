@@ -18,4 +18,9 @@ async fn query(id: u64) -> Result<u64, RetryError<io::Error>> {
     Ok(id)
 }
 
+#[retry(attempts = 2, on_retry = |_| cached(id).await)]
+async fn listened(id: u64) -> io::Result<u64> {
+    Ok(id)
+}
+
 fn main() {}

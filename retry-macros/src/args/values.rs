@@ -318,11 +318,6 @@ pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
              failure, and `event.wait()` the wait that follows",
         ));
     }
-    if awaited_by(&expr).is_some() {
-        let message = "`on_retry` is called and not awaited: start a task for what is async, as in \
-                       `|_| drop(tokio::spawn(f()))`";
-        return Err(error(expr, message));
-    }
     if !matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {
         return Ok(expr);
     }

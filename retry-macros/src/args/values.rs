@@ -1,11 +1,12 @@
 //! The parsers of the values of a function's options.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens as _;
 use retry_rules::Field;
 use retry_rules::options::BREAKER;
 use syn::ext::IdentExt as _;
-use syn::parse::ParseStream;
+use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
 use syn::{Expr, Ident, Pat, Path, Token, parenthesized, token};
 
 use super::{Args, Breaker, OnFailure, PolicyBase};
@@ -440,7 +441,11 @@ fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>
     }
     let content = grammar::parentheses(input)
         .ok_or_else(|| error(name, format!("`{name}` names {meaning}: write `{name}{example}`")))?;
+    let written = token_text(&content.fork().parse::<TokenStream>()?);
     let names = content.parse_terminated(Ident::parse_any, Token![,]).map_err(|wrong| {
+        let listed = written.replace("&mut ", "").replace(['&', '*', '"'], "");
+        let are_names = Punctuated::<Ident, Token![,]>::parse_terminated.parse_str(&listed).is_ok();
+        let example = if are_names { format!("({listed})") } else { (*example).to_owned() };
         let message = format!("`{name}` takes the names of arguments: write `{name}{example}`");
         syn::Error::new(wrong.span(), message)
     })?;

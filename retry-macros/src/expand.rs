@@ -68,7 +68,7 @@ use crate::options::settings::Entry;
 use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::{SpanRange, quote};
 
-use crate::signature;
+use crate::signature::{self, Consumed};
 use crate::tokens::search::mentions;
 use crate::value::runtime::Scope;
 
@@ -164,12 +164,10 @@ fn expand(
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
     checks.extend(expansion.check_span(&function.body));
-    for (place, statement) in signature::consumed(args, &function, attempted) {
+    for Consumed { place, statement, kind } in signature::consumed(args, &function, attempted) {
         let here = SpanRange::of(&place).start();
-        let is_self = mentions(place.clone(), &|word| matches!(word, "self" | "__self"));
-        let of_self = if is_self { "_of_self" } else { "" };
         let after = statement.as_ref().map_or("", |_| "_after");
-        let check = Ident::new(&format!("needed_again{of_self}{after}"), here);
+        let check = Ident::new(&format!("needed_again{kind}{after}"), here);
         let check = match statement {
             None => quote_spanned!(here=> __retry::#check(&#place);),
             // The closure is not an argument: its kind would be that of the parameter.

@@ -13,7 +13,7 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, find, is_punct, is_word, mentions};
+use crate::tokens::search::{any_token, find, is_one_of, is_punct, is_word, mentions};
 
 /// Checks the options against the function with these `arguments`.
 pub(crate) fn check(
@@ -25,10 +25,25 @@ pub(crate) fn check(
 ) {
     let sig = &function.sig;
     let mut limits = args.policy.settings.limits(Needs::Timer);
-    let timeout = limits.find(|limit| limit.field() == Field::Timeout);
+    let timeout = limits.find(|limit| limit.field() == Field::Timeout).map(|limit| &limit.name);
+    if let Some(async_option) = timeout
+        .or(args.written("cancel"))
+        .or(args.hedge().map(|hedge| &hedge.name))
+        .filter(|_| matches!(form, Form::Sync) && was_async(function))
+    {
+        errors.at(
+            async_option,
+            format_args!(
+                "the attribute above has already turned this `async fn` into one that is not \
+                 `async`, which `{async_option}` needs: write `#[retry(…)]` above \
+                 `#[tokio::main]` or `#[tokio::test]`"
+            ),
+        );
+        return;
+    }
     if let (Form::Sync, Some(timeout)) = (form, timeout) {
         errors.at(
-            &timeout.name,
+            timeout,
             "`timeout` cuts off an attempt, and a function that is not `async` cannot be cut off: \
              make it an `async fn`, or bound the whole call with `deadline`, which is checked \
              between attempts",
@@ -72,6 +87,17 @@ pub(crate) fn check(
             ),
         );
     }
+}
+
+/// Returns whether an attribute such as `#[tokio::main]` has wrapped the body of an `async fn` in a
+/// call of `block_on`, judging by the first words: `let body = async { … }`, or `async fn main`.
+fn was_async(function: &Function) -> bool {
+    let body = function.body.stream();
+    let first: Vec<TokenTree> = body.clone().into_iter().take(4).collect();
+    let is = |at: usize, word| is_word(first.get(at), word);
+    let is_wrapped = is(0, "let") && is(1, "body") && is(3, "async")
+        || is(0, "async") && is(1, "fn") && is(2, &function.sig.ident.to_string());
+    is_wrapped && mentions(body, &|word| word == "block_on")
 }
 
 /// Finds a context that the body uses under the name of the documentation, and that nothing binds.
@@ -280,13 +306,17 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     owned
 }
 
-/// The places that one attempt moves although the next one needs them, judging by the tokens; those
-/// with a statement only if a closure of that statement moves them.
-pub(crate) fn consumed(
-    args: &Args,
-    function: &Function,
-    body: &Group,
-) -> Vec<(TokenStream, Option<TokenStream>)> {
+/// A place that one attempt moves although the next one needs it.
+pub(crate) struct Consumed {
+    pub(crate) place: TokenStream,
+    /// The place is moved only if a closure of this statement moves it.
+    pub(crate) statement: Option<TokenStream>,
+    /// The end of the name of the check, whose message depends on what is moved.
+    pub(crate) kind: &'static str,
+}
+
+/// The places that one attempt moves although the next one needs them, judging by the tokens.
+pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Consumed> {
     let mut found = Vec::new();
     let owned = owned(args, function);
     // A `clone` without names is a mistake of its own.
@@ -305,7 +335,16 @@ pub(crate) fn consumed(
         binding_of(name).is_some_and(|binding| binding.is_taken_by(method, &function.sig.generics))
     };
     function::consumed::consumed(&body.stream(), &may_move, &takes, &mut |place, statement| {
-        found.push((place, statement));
+        let is_generic = |variable: &Ident| {
+            let binding = binding_of(variable);
+            binding.is_some_and(|binding| binding.may_not_be_clone(&function.sig.generics))
+        };
+        let kind = match place.clone().into_iter().next() {
+            Some(TokenTree::Ident(this)) if is_one_of(&this, "self __self") => "_of_self",
+            Some(TokenTree::Ident(variable)) if is_generic(&variable) => "_of_generic",
+            _ => "",
+        };
+        found.push(Consumed { place, statement, kind });
     });
     found
 }

@@ -312,6 +312,19 @@ pub trait NeedsOfSelf<T, Kind> {}
 #[diagnostic::do_not_recommend]
 impl<Next: Needs<T, Kind>, T, Kind> NeedsOfSelf<T, Kind> for Next {}
 
+/// Needs an argument of a type that the caller chooses, which may not be `Clone`.
+#[diagnostic::on_unimplemented(
+    message = "an attempt moves this `{T}`, and the next attempt needs it",
+    label = "moved by the first attempt",
+    note = "write the name of the argument in `clone(…)`, and add `+ Clone` to its type: each \
+            attempt gets a clone",
+    note = "or take a type that can be cloned: a `String`, a `Vec`, `Bytes`"
+)]
+pub trait NeedsOfGeneric<T, Kind> {}
+
+#[diagnostic::do_not_recommend]
+impl<Next: Needs<T, Kind>, T, Kind> NeedsOfGeneric<T, Kind> for Next {}
+
 #[diagnostic::do_not_recommend]
 impl<T: Copy> Needs<T, Copied> for NextAttempt {}
 
@@ -361,6 +374,13 @@ where
 {
 }
 
+/// Requires that a closure does not move an argument of a type that the caller chooses.
+pub fn needed_again_of_generic_after<T, F>(_: TypeOf<T>, _: F)
+where
+    AttemptAfter<F>: NeedsOfGeneric<T, Repeated>,
+{
+}
+
 /// Requires that an attempt may move the value and leave it to the next one.
 pub const fn needed_again<Kind, T>(_: &T)
 where
@@ -372,6 +392,13 @@ where
 pub const fn needed_again_of_self<Kind, T>(_: &T)
 where
     NextAttempt: NeedsOfSelf<T, Kind>,
+{
+}
+
+/// Requires that an attempt may move an argument of a type that the caller chooses.
+pub const fn needed_again_of_generic<Kind, T>(_: &T)
+where
+    NextAttempt: NeedsOfGeneric<T, Kind>,
 {
 }
 

@@ -46,6 +46,16 @@ impl Binding<'_> {
         self.is_whole && !["Arc", "Rc"].iter().any(|name| types::segment(self.ty, name).is_some())
     }
 
+    /// Returns whether the type is one that the caller chooses, which is not declared `Clone`.
+    pub(super) fn may_not_be_clone(&self, generics: &Generics) -> bool {
+        let is_parameter = match types::peel_type(self.ty) {
+            Type::ImplTrait(_) => true,
+            Type::Path(path) => generics.type_params().any(|ty| path.path.is_ident(&ty.ident)),
+            _ => false,
+        };
+        is_parameter && !is_bound(self.ty, generics, &["Clone"])
+    }
+
     /// Returns whether the method is one that takes `self`, judging by the declared type.
     pub(super) fn is_taken_by(&self, method: &Ident, generics: &Generics) -> bool {
         let is_sender = || match types::peel_type(self.ty) {
@@ -121,8 +131,9 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
     if let Some(receiver) = function.sig.receiver().filter(|receiver| changes(receiver, function)) {
         errors.at(
             receiver,
-            "an attempt that changes `self` would leave it changed for the next one: take `&mut \
-             self` if that is meant, or `self`, and clone in the body what an attempt changes",
+            "an attempt that changes `self` would leave it changed for the next one: take \
+             `&self`, and clone in the body what an attempt changes, or `&mut self` if the next one \
+             is to go on with the changes",
         );
     }
     for binding in &bindings {

@@ -131,8 +131,31 @@ async fn closures() -> Result<usize, RetryError<io::Error>> {
     Ok(sent? + retrier.run(|| send(body.clone())).await?)
 }
 
+/// Above `#[tokio::main]`, the function is still async.
+#[retry(attempts = 2, timeout = "2s")]
+#[tokio::main(flavor = "current_thread")]
+async fn above_a_runtime() -> io::Result<u32> {
+    Ok(7)
+}
+
+const _: fn() -> io::Result<u32> = above_a_runtime;
+
+#[retry(attempts = 2, clone(text))]
+async fn converted(text: impl Into<String> + Clone) -> io::Result<usize> {
+    let text: String = text.into();
+    Ok(text.len())
+}
+
+#[retry(attempts = 2)]
+async fn copied<T: Copy + Into<u64>>(number: T) -> io::Result<u64> {
+    let number: u64 = number.into();
+    Ok(number)
+}
+
 #[tokio::test]
 async fn cures_compile_and_work() {
+    assert_eq!(converted("seven").await.unwrap(), 5);
+    assert_eq!(copied(7_u32).await.unwrap(), 7);
     assert_eq!(caller().await.unwrap(), 8);
     assert_eq!(erasing_caller().await.unwrap(), 14);
     assert_eq!(outer().await.unwrap(), 7);

@@ -20,7 +20,9 @@ use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError, Source
     message = "`#[retry]` cannot tell success from failure in `{Self}`",
     label = "not a `Result` or an `Option`",
     note = "return a `Result` or an `Option`, or say which values to retry: `retry_on = \
-            [ok(|value| …)]`"
+            [ok(|value| …)]`",
+    note = "an attempt that returns a future has not run it: in `retrying!`, write `async || \
+            fetch().await` in place of `|| fetch()`"
 )]
 pub trait Outcome {
     /// The type of a failure.

@@ -40,7 +40,7 @@ impl<D, V> Retrier<D, V> {
         V: Values<T>,
         // rustc quotes these lines, with their comments, if an operation is not as they say.
         Op: FnMut() -> Fut, // `|| fetch(&url)`; an attempt that changes a variable: `run_with`
-        Fut: Future<Output = Result<T, E>> + AttemptFuture<Op, FutKind>, // not async: `run_sync(|| …)`
+        Fut: Future<Output = Result<T, E>> + AttemptFuture<Op, FutKind>, // `async { get(7).await }`; not async: `run_sync(|| …)`
     {
         Fut::call(self.prepare(operation), Seal)
     }

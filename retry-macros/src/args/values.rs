@@ -15,7 +15,7 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals, meant, not_awaited, up_to_comma};
-use crate::tokens::search::{any_token, find, is_word};
+use crate::tokens::search::find;
 use crate::tokens::text::token_text;
 use crate::value::runtime::{Scope, ValueKind};
 use crate::value::{self, Value};
@@ -43,6 +43,11 @@ impl Reading<'_> {
     /// Parses a value, each of which is a word. `message` is the error for another word.
     fn word<T: Copy>(&self, words: &[(&str, T)], message: &str) -> syn::Result<T> {
         self.equals()?;
+        self.one_of(words, message)
+    }
+
+    /// Parses one of these words, after the `=`.
+    fn one_of<T: Copy>(&self, words: &[(&str, T)], message: &str) -> syn::Result<T> {
         let value = self.input.fork();
         let word = Ident::parse_any(self.input).map(|word| word.to_string()).unwrap_or_default();
         let found = words.iter().find(|(known, _)| *known == word);
@@ -225,12 +230,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
                 )
             })?;
             let function: Expr = content.parse()?;
-            if let Some(awaited) = awaited_by(&function) {
-                let message = format!(
-                    "a fallback may return a future, which is awaited: write `fallback({awaited})`"
-                );
-                return Err(error(function, message));
-            }
+            grammar::awaited_by_call(&function)?;
             if is_value(&function) {
                 let message = format!(
                     "`fallback` calls what it is given, with the error: write `fallback(|_| {})`",
@@ -252,19 +252,6 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
         }
         _ => wrong(&name, &format!(" `{word}`; to call it, write `fallback({word})`; ")),
     }
-}
-
-/// Returns what to write in place of a closure that is not async and whose body ends in `.await`.
-fn awaited_by(function: &Expr) -> Option<String> {
-    let Expr::Closure(closure) = function else { return None };
-    let Expr::Await(body) = &*closure.body else { return None };
-    let is_nested =
-        any_token(body.base.to_token_stream(), &|tokens, at| is_word(tokens.get(at), "await"));
-    if closure.asyncness.is_some() || is_nested {
-        return None;
-    }
-    let inputs = token_text(&closure.inputs);
-    Some(format!("|{inputs}| {}", token_text(&body.base)))
 }
 
 /// Returns whether an expression is certainly a value that cannot be called. Another call may
@@ -353,13 +340,17 @@ pub(super) fn log(option: &mut Reading<'_>) -> syn::Result<Ident> {
 }
 
 pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
-    if option.input.to_string().starts_with("= fallback") {
-        return Err(error(
-            option.name,
-            "a call that the breaker rejects is a failure too: write `on_failure = fallback(…)`",
-        ));
+    option.equals()?;
+    let value = option.input.fork();
+    if value.call(Ident::parse_any).is_ok_and(|word| word == "fallback" || word == "continue") {
+        let message = format!(
+            "`on_failure` covers a call that the open breaker rejects: write `on_failure = {}` \
+             instead of `when_open`",
+            token_text(&up_to_comma(option.input))
+        );
+        return Err(at_next(option.input, message));
     }
-    args.waits_for_breaker = option.word(
+    args.waits_for_breaker = option.one_of(
         &[("wait", true), ("give_up", false)],
         "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \
          `wait`, which waits until the breaker admits it",

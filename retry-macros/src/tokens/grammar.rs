@@ -8,7 +8,7 @@ use quote::ToTokens as _;
 pub(crate) use retry_rules::suggest::meant;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
-use syn::{Expr, ExprLit, Ident, Token, parenthesized};
+use syn::{Expr, ExprClosure, ExprLit, Ident, Token, parenthesized};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::hygiene::quote;
@@ -183,6 +183,26 @@ pub(crate) fn not_awaited(option: &str, expr: &Expr, cure: &str) -> syn::Result<
         return Err(error(expr, message));
     }
     Ok(())
+}
+
+/// Rejects a fallback that awaits in a closure that is not async: the call awaits what it returns.
+pub(crate) fn awaited_by_call(fallback: &Expr) -> syn::Result<()> {
+    let Expr::Closure(closure) = fallback else { return Ok(()) };
+    if closure.asyncness.is_some() || !awaits(closure.body.to_token_stream()) {
+        return Ok(());
+    }
+    let written = match &*closure.body {
+        Expr::Await(awaited) if !awaits(awaited.base.to_token_stream()) => {
+            let body = awaited.base.clone();
+            token_text(&ExprClosure { body, ..closure.clone() }.to_token_stream())
+        }
+        _ => format!("async {}", token_text(&closure.to_token_stream())),
+    };
+    let message = format!(
+        "the call awaits the future that a fallback returns, and this closure is not async: write \
+         `fallback({written})`"
+    );
+    Err(error(fallback, message))
 }
 
 /// Returns whether tokens await something, other than in an async block.

@@ -454,13 +454,3 @@ pub fn map_error<T, E, F>(
 ) -> Result<T, F> {
     result.map_err(map)
 }
-
-/// Converts what a fallback returned to what the function returns.
-pub fn resolve<R, Kind, X: Fallback<R, Kind>>(value: X) -> X::Future {
-    value.resolve()
-}
-
-/// Like [`resolve`], for a function that is not async.
-pub fn resolve_now<R, Kind, X: FallbackNow<R, Kind>>(value: X) -> R {
-    value.resolve_now()
-}

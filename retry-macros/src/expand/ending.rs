@@ -116,10 +116,10 @@ impl Expansion<'_> {
         let place = SpanRange::of(fallback);
         let call = place.call(quote!(__retry::call_fallback), quote!(error, #fallback));
         if self.is_async {
-            let resolved = place.call(quote!(__retry::resolve::<#declared, _, _>), call);
+            let resolved = place.call(quote!(__retry::Fallback::<#declared, _>::resolve), call);
             quote!(#resolved.await)
         } else {
-            place.call(quote!(__retry::resolve_now::<#declared, _, _>), call)
+            place.call(quote!(__retry::FallbackNow::<#declared, _>::resolve_now), call)
         }
     }
 }

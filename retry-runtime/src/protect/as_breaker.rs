@@ -13,11 +13,11 @@ use crate::test_hooks::{self, TestHooks};
 
 /// An object that stands for a breaker.
 #[diagnostic::on_unimplemented(
-    message = "`breaker = …` names a circuit breaker that calls share, not a `{Self}`",
+    message = "`breaker = …` takes a `CircuitBreaker`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
     label = "this is not a circuit breaker",
+    note = "in a field, write `breaker: Arc<CircuitBreaker>`: a breaker needs no `Mutex`, and in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing",
     note = "of a family (`Breakers<K>`), write the breaker of a key: `breaker = HOSTS.of(host)`; a `RetryQuota` is given as `quota = …`",
-    note = "otherwise, write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`, or `breaker(failure_threshold = 5)` for a breaker of this function alone",
-    note = "a reference, an `Arc`, a `Box` or a `LazyLock` of a breaker is one too; it needs no `Mutex`, and is always there, without `Option`"
+    note = "otherwise, write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`, or `breaker(failure_threshold = 5)` for a breaker of this function alone"
 )]
 pub trait AsBreaker {
     /// Returns the breaker.
@@ -46,7 +46,7 @@ pub trait AsBreaker {
 
 /// An object that stands for a quota.
 #[diagnostic::on_unimplemented(
-    message = "`quota = …` names a retry quota that calls share, not a `{Self}`",
+    message = "`quota = …` takes a `RetryQuota`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
     label = "this is not a retry quota",
     note = "a `CircuitBreaker` is given as `breaker = …`; otherwise, write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
 )]

@@ -94,6 +94,31 @@ reasons! {
 }
 
 retry_rules::foreign_methods! {
+    [E] RetryError<E>: last_error() last_err() =>
+        "the last error is an `Option`: write `error.last()`, or `error.into_last()` for its value";
+}
+
+// Not variants: the error of a call is a struct. A pattern with one of them does not compile.
+#[allow(non_snake_case)]
+impl<E> RetryError<E> {
+    #[doc(hidden)]
+    #[deprecated(
+        note = "an error has a reason: write `Err(error) if error.reason() == Reason::Deadline`"
+    )]
+    pub fn Timeout() {}
+    #[doc(hidden)]
+    #[deprecated(
+        note = "an error has a reason: write `Err(error) if error.reason() == Reason::Attempts`"
+    )]
+    pub fn Exhausted() {}
+    #[doc(hidden)]
+    #[deprecated(
+        note = "an error has a reason: write `Err(error) if error.reason() == Reason::CircuitOpen`"
+    )]
+    pub fn CircuitOpen() {}
+}
+
+retry_rules::foreign_methods! {
     [] Reason = Exhausted AttemptsExhausted MaxAttempts RetriesExhausted TooManyAttempts GaveUp =>
         "a call that has used all attempts ends with `Reason::Attempts`";
     [] Reason = Timeout TimedOut Elapsed =>

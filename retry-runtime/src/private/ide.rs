@@ -236,7 +236,7 @@ pub mod on_failure {
     pub type fallback<E, T> = dyn Fn(RetryError<E>) -> T;
 }
 
-/// `Fn(RetryError<E>) -> F`: makes the error that the caller gets in place of the last error. The function returns `Result<T, F>` and its body `Result<T, E>`; if they differ, a closure states `E`: `|error: RetryError<E>| …`.
+/// `Fn(RetryError<E>) -> F`: makes the error that the caller gets in place of the last error. The function returns `Result<T, F>` and its body `Result<T, E>`. A closure states `E`: `|error: RetryError<E>| …`; of a path to a function, it is `F`.
 ///
 /// `map_error = f`. Default: the error itself.
 pub type map_error<E, F> = dyn Fn(crate::RetryError<E>) -> F;

@@ -164,21 +164,10 @@ fn expand(
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
     checks.extend(expansion.check_span(&function.body));
-    for Consumed { place, statement, kind } in signature::consumed(args, &function, attempted) {
+    for Consumed { place, kind } in signature::consumed(args, &function, attempted) {
         let here = SpanRange::of(&place).start();
-        let after = statement.as_ref().map_or("", |_| "_after");
-        let check = Ident::new(&format!("needed_again{kind}{after}"), here);
-        let check = match statement {
-            None => quote_spanned!(here=> __retry::#check(&#place);),
-            // The closure is not an argument: its kind would be that of the parameter.
-            Some(statement) => quote_spanned! {here=>
-                let place = __retry::type_of(&#place);
-                #[allow(unused, deprecated, clippy::all, clippy::pedantic, clippy::nursery)]
-                let moved = || { #statement };
-                __retry::#check(place, moved);
-            },
-        };
-        checks.extend(quote_spanned!(here=> if false { #check }));
+        let check = Ident::new(&format!("needed_again{kind}"), here);
+        checks.extend(quote_spanned!(here=> if false { __retry::#check(&#place); }));
     }
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);

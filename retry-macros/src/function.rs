@@ -5,7 +5,6 @@ pub(crate) mod block;
 pub(crate) mod consumed;
 pub(crate) mod instrumented;
 pub(crate) mod moved;
-mod probes;
 pub(crate) mod types;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};

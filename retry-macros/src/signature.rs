@@ -309,8 +309,6 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
 /// A place that one attempt moves although the next one needs it.
 pub(crate) struct Consumed {
     pub(crate) place: TokenStream,
-    /// The place is moved only if a closure of this statement moves it.
-    pub(crate) statement: Option<TokenStream>,
     /// The end of the name of the check, whose message depends on what is moved.
     pub(crate) kind: &'static str,
 }
@@ -334,7 +332,7 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Co
     let takes = |name: &Ident, method: &Ident| {
         binding_of(name).is_some_and(|binding| binding.is_taken_by(method, &function.sig.generics))
     };
-    function::consumed::consumed(&body.stream(), &may_move, &takes, &mut |place, statement| {
+    function::consumed::consumed(&body.stream(), &may_move, &takes, &mut |place| {
         let is_generic = |variable: &Ident| {
             let binding = binding_of(variable);
             binding.is_some_and(|binding| binding.may_not_be_clone(&function.sig.generics))
@@ -344,7 +342,7 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Co
             Some(TokenTree::Ident(variable)) if is_generic(&variable) => "_of_generic",
             _ => "",
         };
-        found.push(Consumed { place, statement, kind });
+        found.push(Consumed { place, kind });
     });
     found
 }

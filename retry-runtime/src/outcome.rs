@@ -122,7 +122,8 @@ impl<T> Outcome for Plain<T> {
     message = "a call that is not async takes a closure that returns a `Result`",
     label = "this closure returns `{Self}`",
     note = "for an async operation, write `run(|| …).await` in place of `run_sync(|| …)`, and \
-            `call_async(|| …).await` in place of `call(|| …)`"
+            `call_async(|| …).await` in place of `call(|| …)`",
+    note = "for a closure that only panics, write its type: `|| -> Result<(), Error> {{ … }}`"
 )]
 pub trait SyncResult {
     /// The type of a success.

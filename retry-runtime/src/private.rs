@@ -9,7 +9,6 @@ pub mod ide;
 pub mod ide_of_classify;
 
 use core::future::Future;
-use core::marker::PhantomData;
 use core::time::Duration;
 
 pub use core::option::Option::{None, Some};
@@ -296,8 +295,8 @@ where
     message = "an attempt moves this `{T}`, and the next attempt needs it",
     label = "moved by the first attempt",
     note = "write the name of the argument in `clone(…)`: each attempt gets a clone",
-    note = "a value that cannot be cloned is created in the body, or passed as a reference; what a \
-            sender is to send is returned, and sent after the call"
+    note = "a value that cannot be cloned is created in the body, or passed as a reference; of a \
+            sender, return the value, and send it after the call"
 )]
 pub trait Needs<T, Kind> {}
 
@@ -338,48 +337,6 @@ pub struct Copied;
 /// Marks a `&mut T`, which a call borrows again.
 #[derive(Debug)]
 pub struct Reborrowed;
-
-/// The attempts after one that runs the closure `F`.
-#[derive(Debug)]
-pub struct AttemptAfter<F>(PhantomData<fn() -> F>);
-
-#[diagnostic::do_not_recommend]
-impl<T, F: FnMut()> Needs<T, Repeated> for AttemptAfter<F> {}
-
-/// Marks a value that a closure uses without moving it.
-#[derive(Debug)]
-pub struct Repeated;
-
-/// The type of a value, without borrowing it.
-#[derive(Debug)]
-pub struct TypeOf<T>(PhantomData<fn() -> T>);
-
-/// Returns the type of a value.
-pub const fn type_of<T>(_: &T) -> TypeOf<T> {
-    TypeOf(PhantomData)
-}
-
-/// Requires that a closure does not move the value, which has this type, so that the next attempt
-/// can do the same.
-pub fn needed_again_after<T, F>(_: TypeOf<T>, _: F)
-where
-    AttemptAfter<F>: Needs<T, Repeated>,
-{
-}
-
-/// Requires that a closure does not move `self`, or this part of it.
-pub fn needed_again_of_self_after<T, F>(_: TypeOf<T>, _: F)
-where
-    AttemptAfter<F>: NeedsOfSelf<T, Repeated>,
-{
-}
-
-/// Requires that a closure does not move an argument of a type that the caller chooses.
-pub fn needed_again_of_generic_after<T, F>(_: TypeOf<T>, _: F)
-where
-    AttemptAfter<F>: NeedsOfGeneric<T, Repeated>,
-{
-}
 
 /// Requires that an attempt may move the value and leave it to the next one.
 pub const fn needed_again<Kind, T>(_: &T)

@@ -10,17 +10,16 @@ use std::slice;
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
-use super::probes;
 use crate::tokens::search::{any_token, is_one_of, is_place, is_punct, is_word, mentions};
 
 /// Calls `found` with each variable that `may_move` accepts, as a whole or as one of its fields, and
-/// the `body` moves, as the body writes it: `name`, or `name.field`. With a statement, the body
-/// moves it if a closure of that statement does. A method that `takes` the variable moves it.
+/// the `body` moves, as the body writes it: `name`, or `name.field`. A method that `takes` the
+/// variable moves it.
 pub(crate) fn consumed(
     body: &TokenStream,
     may_move: &dyn Fn(&Ident, bool) -> bool,
     takes: &dyn Fn(&Ident, &Ident) -> bool,
-    found: &mut dyn FnMut(TokenStream, Option<TokenStream>),
+    found: &mut dyn FnMut(TokenStream),
 ) {
     // Inner items have names of their own, and `#[instrument]` moves more than the body does.
     const OTHER: [&str; 4] = ["fn", "use", "macro_rules", "__tracing_instrument_future"];
@@ -28,24 +27,51 @@ pub(crate) fn consumed(
         return;
     }
     let mut seen = Vec::new();
-    let mut found = |place: &[TokenTree], statement: Option<TokenStream>| {
+    let mut found = |place: &[TokenTree]| {
         let TokenTree::Ident(variable) = &place[0] else { return };
         let word = variable.to_string();
         if may_move(variable, place.len() == 1)
             && !seen.contains(&word)
             && !binds(body.clone(), &word)
         {
-            if statement.is_none() {
-                seen.push(word);
-            }
-            found(place.iter().cloned().collect(), statement);
+            seen.push(word);
+            found(place.iter().cloned().collect());
         }
     };
-    let mut moved = |place: &[TokenTree]| found(place, None);
-    each(body.clone(), &mut moved);
-    // A copy of a statement may not exist for this target.
-    if !mentions(body.clone(), &|word| word == "cfg") {
-        probes::each(body.clone(), takes, &mut found);
+    each(body.clone(), &mut found);
+    called(body.clone(), takes, &mut found);
+}
+
+/// Methods that take `self` in each type that has them, by the conventions of std.
+const METHODS: &str = "into_boxed_slice into_boxed_str into_bytes into_keys into_parts \
+     into_string into_values unwrap_or_default";
+
+/// Calls `found` with each variable in `variable.method(…)` whose method takes `self`.
+fn called(
+    tokens: TokenStream,
+    takes: &dyn Fn(&Ident, &Ident) -> bool,
+    found: &mut dyn FnMut(&[TokenTree]),
+) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        match (token, &tokens[at + 1..]) {
+            (TokenTree::Group(group), _) if !is_punct(before, '!') && !is_punct(before, '#') => {
+                called(group.stream(), takes, found);
+            }
+            (
+                TokenTree::Ident(name),
+                [dot, TokenTree::Ident(method), TokenTree::Group(arguments), ..],
+            ) if is_punct(Some(dot), '.')
+                && !is_punct(before, '.')
+                && !is_punct(before, ':')
+                && arguments.delimiter() == Delimiter::Parenthesis
+                && (takes(name, method) || is_one_of(method, METHODS)) =>
+            {
+                found(slice::from_ref(token));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -81,7 +107,7 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
             Delimiter::Bracket if begins_a_value(before) || is_vec(&tokens[..at]) => {
                 passed(group, found);
             }
-            Delimiter::Brace if is_word(before, "move") => captured(group.stream(), found),
+            Delimiter::Brace if is_word(before, "move") => captured(group.stream(), false, found),
             Delimiter::Brace if begins_with_a_capital(before) => fields(group, found),
             // `for item in items { … }`
             Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
@@ -160,20 +186,22 @@ fn captured_by_closure(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree])
         let body = tokens[close + 1..].split(
             |token| matches!(token, TokenTree::Punct(end) if matches!(end.as_char(), ',' | ';')),
         );
-        captured(body.take(1).flatten().cloned().collect(), found);
+        captured(body.take(1).flatten().cloned().collect(), false, found);
     }
 }
 
 /// Calls `found` with each name inside that may be a captured variable. Of `name.field`, only the
-/// field would be moved.
-fn captured(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
+/// field would be moved. A `{name}` in a text is one in the arguments of a macro.
+fn captured(tokens: TokenStream, in_macro: bool, found: &mut dyn FnMut(&[TokenTree])) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            TokenTree::Group(group) => captured(group.stream(), found),
-            TokenTree::Literal(text) => {
-                // `{name}`, which a macro of formatted text reads.
-                let text = text.to_string();
+            TokenTree::Group(group) => {
+                let is_macro = at > 0 && is_punct(tokens.get(at - 1), '!');
+                captured(group.stream(), in_macro || is_macro, found);
+            }
+            TokenTree::Literal(text) if in_macro => {
+                let text = text.to_string().replace("{{", "");
                 for part in text.split('{').skip(1) {
                     let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');
                     if let Ok(mut name) = syn::parse_str::<Ident>(&part[..end.unwrap_or(0)]) {
@@ -183,16 +211,20 @@ fn captured(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
                 }
             }
             TokenTree::Ident(_) => {
-                let is_member = at > 0 && is_punct(tokens.get(at - 1), '.');
+                let is_member =
+                    at > 0 && ['.', ':'].iter().any(|mark| is_punct(tokens.get(at - 1), *mark));
                 let has_member = is_punct(tokens.get(at + 1), '.')
                     && !matches!(tokens.get(at + 3), Some(TokenTree::Group(_)));
-                let is_label = is_punct(tokens.get(at + 1), ':');
+                // `Job { name: … }`, `path::…`, `info!(name = …)`, `name = …`
+                let is_label = is_punct(tokens.get(at + 1), ':')
+                    || is_punct(tokens.get(at + 1), '=')
+                        && !['=', '>'].iter().any(|mark| is_punct(tokens.get(at + 2), *mark));
                 let is_macro = is_punct(tokens.get(at + 1), '!');
                 if !(is_member || has_member || is_label || is_macro) {
                     found(slice::from_ref(token));
                 }
             }
-            TokenTree::Punct(_) => {}
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
         }
     }
 }

@@ -165,13 +165,14 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
     }
 }
 
-/// Returns whether the body calls the variable.
+/// Returns whether the body calls the variable, and not one that it binds to the same name.
 fn calls(function: &Function, name: &Ident) -> bool {
-    any_token(function.body.stream(), &|tokens, at| {
-        is_word(tokens.get(at), &name.to_string())
-            && matches!(tokens.get(at + 1), Some(TokenTree::Group(arguments))
+    !function::consumed::binds(function.body.stream(), &name.to_string())
+        && any_token(function.body.stream(), &|tokens, at| {
+            is_word(tokens.get(at), &name.to_string())
+                && matches!(tokens.get(at + 1), Some(TokenTree::Group(arguments))
                 if arguments.delimiter() == Delimiter::Parenthesis)
-    })
+        })
 }
 
 /// Reports a value that only one attempt can call.

@@ -4,6 +4,7 @@
 use core::borrow::Borrow;
 use core::ops::Deref;
 use core::time::Duration;
+use std::sync::LazyLock;
 
 use retry_rules::{Backoff, Bound, Fields, Policy};
 
@@ -220,12 +221,12 @@ impl<B: MaybeBound + ?Sized> MaybeBound for &B {
 }
 
 /// The constant or the `static` whose field is an option's value. Never called: of its two rungs,
-/// the upper one is for types that deref.
+/// the upper one is for a `LazyLock`.
 pub fn base<V: ?Sized>(base: &V) -> DerefProbe<'_, V> {
     DerefProbe(AnyProbe(base))
 }
 
-/// The upper rung: for types that deref, among which only a reference does so in a constant.
+/// The upper rung: for a `LazyLock`, which no constant can dereference.
 #[derive(Debug)]
 pub struct DerefProbe<'a, V: ?Sized>(AnyProbe<'a, V>);
 
@@ -241,9 +242,9 @@ impl<'a, V: ?Sized> Deref for DerefProbe<'a, V> {
     }
 }
 
-impl<'a, V: Deref + ?Sized> DerefProbe<'a, V> {
+impl<'a, T, F> DerefProbe<'a, LazyLock<T, F>> {
     /// The value that is dereferenced.
-    pub fn __dereferenced(&self) -> &'a V {
+    pub fn __dereferenced(&self) -> &'a LazyLock<T, F> {
         self.0.0
     }
 }
@@ -266,9 +267,6 @@ pub trait DerefInConst {
     /// Requires it. A method, so that the message quotes no function with a bound.
     fn require(&self) {}
 }
-
-#[diagnostic::do_not_recommend]
-impl<T: ?Sized> DerefInConst for &T {}
 
 #[diagnostic::do_not_recommend]
 impl DerefInConst for () {}

@@ -5,6 +5,7 @@
 #![allow(clippy::into_iter_on_ref, clippy::iter_count, clippy::toplevel_ref_arg)]
 #![allow(clippy::useless_vec, clippy::wrong_self_convention)]
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -302,4 +303,49 @@ pub fn expressions(id: Id, number: u64, time: std::time::Duration, task: Task) -
 })]
 pub async fn on_retry_spawns(id: Id) -> io::Result<u64> {
     lookup(id).await
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Mode {
+    Idle,
+    Busy,
+}
+
+#[retry]
+pub fn matched(mode: Mode, count: Option<u32>) -> io::Result<HashMap<String, u32>> {
+    const REST: Mode = Mode::Idle;
+    let map = match count {
+        Some(n) => (0..n).map(|i| (i.to_string(), i)).collect::<HashMap<String, u32>>(),
+        None => HashMap::new(),
+    };
+    match mode {
+        REST => Ok(map),
+        _ => Ok(HashMap::<String, u32>::new()),
+    }
+}
+
+mod api {
+    pub async fn request() -> u32 {
+        1
+    }
+
+    pub fn route(route: &str) -> u32 {
+        u32::try_from(route.len()).unwrap_or_default()
+    }
+}
+
+#[retry]
+pub async fn captured(request: String, id: String) -> io::Result<u32> {
+    let length = request.len() + id.len();
+    let work = async move {
+        tracing::info!(request = length, id = length, "{{id}} saved");
+        api::request().await + api::route("/users/{id}")
+    };
+    Ok(work.await + u32::try_from(request.len() + id.len()).unwrap_or_default())
+}
+
+#[retry(hedge = "100ms")]
+pub async fn called_by_a_clone<F: FnMut() -> u32 + Clone>(f: F) -> io::Result<u32> {
+    let mut f = f.clone();
+    Ok(f())
 }

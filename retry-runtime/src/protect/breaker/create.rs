@@ -122,8 +122,6 @@ impl CircuitBreaker {
 retry_rules::foreign_methods! {
     [] CircuitBreaker::builder =>
         "a breaker is created from its name and its settings: write `CircuitBreaker::new(\"db\", BreakerConfig::new().failure_threshold(5))`";
-    [] CircuitBreaker::default =>
-        "a breaker has a name: write `CircuitBreaker::new(\"db\", BreakerConfig::new())`";
     [] &CircuitBreaker: execute(f) run(f) protect(f) =>
         "a breaker calls a function with `DB.call(|| …)`, and an async one with `DB.call_async(|| …).await`";
     [] &CircuitBreaker: trip() =>

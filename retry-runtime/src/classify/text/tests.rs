@@ -330,33 +330,11 @@ fn a_long_text_is_cut_between_characters() {
     assert_eq!(super::text(&format!("timed out {long}")), TIMEOUT);
 }
 
-/// Asserts that 16 times as many of these words take far less than 256 times as long. Busy cores may
-/// slow down the long text alone.
-fn assert_linear(words: &str) {
-    let time = |length: usize| {
-        let text = words.repeat(length / words.len());
-        let start = std::time::Instant::now();
-        let _class = super::text(&text);
-        start.elapsed()
-    };
-    let short = (0..3).map(|_| time(LONGEST_TEXT / 16)).min().expect("three times");
-    let long = time(LONGEST_TEXT);
-    assert!(long < short * 64, "{words}: {short:?}, then {long:?}");
-}
-
 #[test]
-fn a_text_of_quotation_marks_is_read_in_linear_time() {
+fn a_text_of_quotation_marks_has_no_class() {
     for mark in ["«", "\"", "'", "a'", "“ "] {
-        assert_linear(mark);
-    }
-}
-
-#[test]
-fn a_text_of_words_that_begin_phrases_is_read_in_linear_time() {
-    for words in
-        ["server ", "another ", "failed to ", "limit ", "the server ", "connection to ", "-32"]
-    {
-        assert_linear(words);
+        let text = mark.repeat(LONGEST_TEXT / mark.len());
+        assert_eq!(read(&text), None, "{mark}");
     }
 }
 
@@ -439,11 +417,16 @@ fn work_grows_linearly_with_a_text() {
         "TimeoutError",
         "'file': File exists ",
         "moved 1 ",
+        "server ",
+        "another ",
+        "failed to ",
+        "limit ",
+        "connection to ",
     ] {
         let text = words.repeat(LONGEST_TEXT / words.len());
         let half = words.repeat(LONGEST_TEXT / words.len() / 2);
         let (all, half) = (steps(&text), steps(&half));
-        assert!(half > 1_000 && all <= 2 * half + 1_000, "{words}: {half}, then {all}");
+        assert!(half > 1_000 && all <= 2 * half + half / 8, "{words}: {half}, then {all}");
     }
 }
 

@@ -50,13 +50,13 @@ pub(super) async fn choose(
     loop {
         let now = store.now();
         let until = now + SHORTEST;
-        let (mine, unfinished, closed) = (origin.clone(), unfinished.clone(), closed.to_owned());
+        let (mine, open, closed) = (origin.clone(), unfinished.clone(), closed.to_owned());
         let (wanted, continues) = (begin.job_id.clone(), begin.continues);
         let choose = move |jobs: &[Job]| {
             let running = running(jobs, &mine, now).map(|(id, _)| id);
             running.or_else(|| wanted.clone()).or_else(|| {
                 let has_not_ended = |job: &&Job| {
-                    (job.status != JobStatus::Finished || unfinished.as_ref() == Some(&job.id))
+                    (job.status != JobStatus::Finished || open.as_ref() == Some(&job.id))
                         && !closed.contains(&job.id)
                 };
                 let of_file = jobs.iter().rev().filter(|job| is_of(job, &mine));
@@ -92,6 +92,14 @@ pub(super) async fn choose(
                         return Ok(Chosen::Ended(job));
                     }
                     check(store, &job, &origin, begin.continues, flag).await?;
+                }
+                // A job that was only chosen because it was running may have ended in between.
+                let has_ended = |job: Job| {
+                    job.status == JobStatus::Finished && unfinished.as_ref() != Some(&job.id)
+                };
+                if begin.job_id.is_none() && Job::find(store, &job.id).await?.is_none_or(has_ended)
+                {
+                    continue;
                 }
                 // Another process may have reserved the job in between.
                 if Job::reserve(store, &job.id, now, until).await? {

@@ -192,15 +192,15 @@ fn captured_by_closure(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree])
 
 /// Calls `found` with each name inside that may be a captured variable. Of `name.field`, only the
 /// field would be moved. A `{name}` in a text is one in the arguments of a macro.
-fn captured(tokens: TokenStream, in_macro: bool, found: &mut dyn FnMut(&[TokenTree])) {
+fn captured(tokens: TokenStream, is_argument: bool, found: &mut dyn FnMut(&[TokenTree])) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => {
                 let is_macro = at > 0 && is_punct(tokens.get(at - 1), '!');
-                captured(group.stream(), in_macro || is_macro, found);
+                captured(group.stream(), is_argument || is_macro, found);
             }
-            TokenTree::Literal(text) if in_macro => {
+            TokenTree::Literal(text) if is_argument => {
                 let text = text.to_string().replace("{{", "");
                 for part in text.split('{').skip(1) {
                     let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');

@@ -10,23 +10,10 @@ mod oneshot {
     }
 }
 
-struct Request;
-
-impl Request {
-    async fn send(self) -> Result<u32, String> {
-        Ok(200)
-    }
-}
-
 #[retry(attempts = 3)]
 async fn upload(body: String) -> Result<usize, String> {
     let bytes = body.into_bytes();
     Ok(bytes.len())
-}
-
-#[retry(attempts = 3)]
-async fn call(request: Request) -> Result<u32, String> {
-    request.send().await
 }
 
 #[retry(attempts = 3)]

@@ -8,11 +8,6 @@ struct Job {
     size: usize,
 }
 
-enum Task {
-    Print(String),
-    Stop,
-}
-
 async fn print(text: String) -> Result<usize, String> {
     Ok(text.len())
 }
@@ -46,14 +41,6 @@ async fn returned(name: String, size: usize) -> Result<String, String> {
 #[retry(attempts = 3)]
 async fn field(job: Job) -> Result<usize, String> {
     print(job.id).await.map(|size| size + job.size)
-}
-
-#[retry(attempts = 3)]
-async fn matched(task: Task) -> Result<usize, String> {
-    match task {
-        Task::Print(text) if !text.is_empty() => print(text).await,
-        Task::Print(_) | Task::Stop => Ok(0),
-    }
 }
 
 #[retry(attempts = 3)]

@@ -16,16 +16,4 @@ fn sum<I: Iterator<Item = u64>>(ids: I) -> Result<u64, String> {
     Ok(sum)
 }
 
-#[retry(attempts = 3)]
-fn shut<S>(socket: S) -> Result<(), String>
-where
-    S: Socket,
-{
-    socket.shutdown()
-}
-
-trait Socket {
-    fn shutdown(self) -> Result<(), String>;
-}
-
 fn main() {}

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{Change, IntoStore as _};
@@ -222,16 +222,16 @@ impl Running {
     /// The next line of standard error that contains this text; if it does not appear in time, the
     /// command is killed.
     pub(crate) fn line_with(&mut self, text: &str) -> Option<String> {
-        let found = Arc::new(AtomicBool::new(false));
-        let (id, is_found) = (self.id().to_string(), Arc::clone(&found));
+        let (found, is_found) = mpsc::channel::<()>();
+        let id = self.id().to_string();
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_secs(60));
-            if !is_found.load(Ordering::Relaxed) {
+            // Ends as soon as the line has been read, so that no other process with this id is met.
+            if is_found.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
                 let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
             }
         });
         let line = self.read_line_with(text);
-        found.store(true, Ordering::Relaxed);
+        drop(found);
         line
     }
 

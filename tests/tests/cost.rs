@@ -301,7 +301,7 @@ fn a_waiting_call_holds_little_more_than_its_timer() {
     let _entered = runtime.enter();
     let retrier = Retrier::new(Policy::new());
     let timer = i64::try_from(size_of::<tokio::time::Sleep>()).expect("it is small");
-    // It also says which timer it is.
+    // With `any-runtime`, a tag tells which of two timers it is.
     let timer = if cfg!(feature = "any-runtime") { timer + 8 } else { timer };
     // The first call also allocates the counters of its function.
     for is_warm in [false, true] {

@@ -324,8 +324,8 @@ async fn awaited_succeeds(
     waits.awaited_succeeds(&*store, is_whole, report).await;
 }
 
-/// The id of the job that this one has to wait for, unless that job has ended as it has to, with
-/// all of its parts; `None` if it does not exist yet.
+/// The id of the job that this one waits for; `None` if that job has ended as `after` requires, with
+/// all of its parts, or if it does not exist yet.
 pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
     let Some((first, end)) = job.awaited_end(store).await? else { return Ok(None) };
     let is_reached = end.is_some_and(|end| job.after_status.is_reached(end));

@@ -165,7 +165,7 @@ pub async fn a_fleet_that_nobody_knows_is_empty(hub: &impl Hub, fleet: &str) {
     let view = poll(hub, fleet, &silent).await;
     assert_eq!((view.members, view.breakers.len()), (None, 0));
     assert_eq!(view.tallies, [("db".to_owned(), Tally::default())]);
-    hub.leave(fleet, &member("a")).await.expect("nobody leaves");
+    hub.leave(fleet, &member("a")).await.expect("the member leaves");
 }
 
 pub async fn a_heartbeat_makes_a_member(hub: &impl Hub, fleet: &str) {

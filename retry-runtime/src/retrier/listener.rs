@@ -1,7 +1,6 @@
-//! The listeners of one call. A type of its own instead of a closure: a listener that is not as it has
-//! to be is then reported once, and not again where the call is awaited.
+//! The listeners of one call. A type of its own instead of a closure, so that the compiler reports a
+//! wrong listener once, and not again where the call is awaited.
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use crate::base::sealed::Seal;
@@ -9,7 +8,8 @@ use crate::event::retry_event::RetryEvent;
 
 /// The functions called with each failure that will be retried.
 ///
-/// Sealed: `()` and [`Listeners`] implement it.
+/// Implemented by `()` and [`Listeners`]; its argument of a private type prevents other
+/// implementations.
 pub trait Listener<E> {
     /// Calls the listeners.
     #[doc(hidden)]
@@ -36,8 +36,4 @@ impl<E, L: Listener<E>, F: FnMut(&RetryEvent<'_, E>) -> R, R> Listener<E> for Li
     }
 }
 
-impl<L, F, R> fmt::Debug for Listeners<L, F, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listeners").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([L, F, R] Listeners<L, F, R>);

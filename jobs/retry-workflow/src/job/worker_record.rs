@@ -43,10 +43,15 @@ impl WorkerRecord {
 
     /// Returns whether its process has certainly ended: it ran on this machine, and no longer does.
     pub(crate) fn is_dead(&self) -> bool {
-        self.machine.is_some()
-            && self.machine == *MACHINE
+        self.is_on_this_machine()
             && self.started.is_some()
             && system::started(self.process) != self.started
+    }
+
+    /// Returns whether its process is one of this machine, so that its number can be looked up here.
+    /// It may have ended.
+    pub fn is_on_this_machine(&self) -> bool {
+        self.machine.is_some() && self.machine == *MACHINE
     }
 
     /// Returns whether it is a worker of this process.
@@ -127,8 +132,10 @@ mod tests {
         assert!(!own.is_dead());
         let earlier = WorkerRecord { started: own.started.map(|tick| tick - 1), ..own };
         assert!(earlier.is_dead());
+        assert!(other.is_on_this_machine());
         let elsewhere = WorkerRecord { machine: Some("another".to_owned()), ..other };
         assert!(elsewhere.is_live(now) && !elsewhere.is_dead());
+        assert!(!elsewhere.is_on_this_machine());
         assert!(WorkerRecord::new("w", Timestamp::NEVER).is_live(now));
     }
 }

@@ -3,20 +3,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::keeper::is_orphan;
+use super::keeper::is_ending;
 use crate::command::arguments::{BeginArguments, IfEnded, IfRunning};
 use crate::command::outcome::CommandError;
 use crate::file::WorkflowFile;
 use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, one_line};
+use retry_workflow::job::WorkerRecord;
 use retry_workflow::{Job, JobStatus, Store, Timestamp};
 
 /// The interval at which the other process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The time that a worker has to end after its keeper was killed.
-const ORPHANS_END_WITHIN: Duration = Duration::from_secs(5);
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// The interval at which such a worker is checked.
-const ORPHAN_INTERVAL: Duration = Duration::from_millis(20);
+const END_INTERVAL: Duration = Duration::from_millis(20);
 /// The time in which this process has to start the job that it has reserved.
 const SHORTEST: Duration = Duration::from_secs(30);
 
@@ -107,36 +108,37 @@ pub(super) async fn choose(
                 }
             }
             (Some(_), IfRunning::Join) if is_wanted => return Ok(Chosen::Shared(job)),
-            (Some((id, process)), IfRunning::Join) => {
+            (Some((id, worker)), IfRunning::Join) => {
                 return Err(CommandError::Running(format!(
-                    "{} of this file is running in process {process}, and it is not the job of \
-                     this --job-id: wait until it is done with --if-running wait, or remove \
-                     --job-id",
-                    one_line(&id)
+                    "{} of this file is running in process {}, and it is not the job of this \
+                     --job-id: wait until it is done with --if-running wait, or remove --job-id",
+                    one_line(&id),
+                    worker.process
                 )));
             }
-            // A worker whose keeper was killed ends its commands, and then itself.
-            (Some((_, process)), IfRunning::Refuse)
-                if is_orphan(process) && started.elapsed() < ORPHANS_END_WITHIN =>
+            // A worker whose keeper was killed ends its commands, and then itself. It may end between
+            // these questions.
+            (Some((id, worker)), IfRunning::Refuse)
+                if is_ending(&worker) && started.elapsed() < ENDS_WITHIN =>
             {
                 if !has_notified {
-                    notify(&format!(
-                        "waiting for process {process}, whose parent was killed, to end"
-                    ));
+                    let (id, process) = (one_line(&id), worker.process);
+                    notify(&format!("waiting for process {process} of {id} to end"));
                     has_notified = true;
                 }
-                tokio::time::sleep(ORPHAN_INTERVAL).await;
+                tokio::time::sleep(END_INTERVAL).await;
             }
-            (Some((id, process)), IfRunning::Refuse) => {
+            (Some((id, worker)), IfRunning::Refuse) => {
                 return Err(CommandError::Running(format!(
-                    "{} of this file is running in process {process}: wait until it is done with \
+                    "{} of this file is running in process {}: wait until it is done with \
                      --if-running wait, or work on it too with --if-running join",
-                    one_line(&id)
+                    one_line(&id),
+                    worker.process
                 )));
             }
-            (Some((id, process)), IfRunning::Wait) => {
+            (Some((id, worker)), IfRunning::Wait) => {
                 if !has_notified {
-                    let id = one_line(&id);
+                    let (id, process) = (one_line(&id), worker.process);
                     notify(&format!("waiting for {id}, which process {process} is working on"));
                     has_notified = true;
                 }
@@ -182,8 +184,8 @@ fn is_of(job: &Job, origin: &Origin) -> bool {
 }
 
 /// The job of a file that another process is working on, directly or through its `reduce`, with
-/// that process's id.
-fn running(jobs: &[Job], origin: &Origin, now: Timestamp) -> Option<(String, u32)> {
+/// the worker in that process.
+fn running(jobs: &[Job], origin: &Origin, now: Timestamp) -> Option<(String, WorkerRecord)> {
     jobs.iter().rev().find_map(|job| {
         let worker = job.workers.iter().find(|worker| worker.is_live(now))?;
         let of = Origin::read(job)?;
@@ -192,6 +194,6 @@ fn running(jobs: &[Job], origin: &Origin, now: Timestamp) -> Option<(String, u32
             None if of == *origin => job.id.clone(),
             _ => return None,
         };
-        Some((id, worker.process))
+        Some((id, worker.clone()))
     })
 }

@@ -32,7 +32,7 @@ pub(crate) fn begin() -> Role {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn is_orphan(_: u32) -> bool {
+pub(crate) fn is_ending(_: &retry_workflow::job::WorkerRecord) -> bool {
     false
 }
 
@@ -42,7 +42,7 @@ impl WorkerTasks {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{begin, is_orphan};
+pub(crate) use linux::{begin, is_ending};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -57,6 +57,8 @@ mod linux {
         Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
     };
     use tokio::runtime::{Builder, Runtime};
+
+    use retry_workflow::job::WorkerRecord;
 
     use super::{Role, WorkerTasks};
     use crate::command::run::signals::{FORWARDED, HANGUP, REQUESTS, SignalSet, hangup};
@@ -94,20 +96,40 @@ mod linux {
         named.filter(|named| getppid() == Some(*named))
     }
 
-    /// Returns whether this process is a worker whose keeper has ended, so that it will end as well.
-    pub(crate) fn is_orphan(process: u32) -> bool {
-        let read = |name: &str| std::fs::read(format!("/proc/{process}/{name}")).ok();
-        let keeper = read("environ").and_then(|variables| {
-            let variables = String::from_utf8_lossy(&variables).into_owned();
-            let prefix = format!("{KEEPER}=");
-            variables.split('\0').find_map(|one| one.strip_prefix(&prefix)?.parse::<i32>().ok())
-        });
-        let parent = read("stat").and_then(|stat| {
-            // The fourth field; the name before it may contain anything.
-            let stat = String::from_utf8_lossy(&stat).into_owned();
-            stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse::<i32>().ok()
-        });
-        matches!((keeper, parent), (Some(keeper), Some(parent)) if keeper != parent)
+    /// Returns whether this worker is about to end, or has just ended: its keeper has ended, or its
+    /// process is exiting.
+    pub(crate) fn is_ending(worker: &WorkerRecord) -> bool {
+        worker.is_on_this_machine() && is_process_ending(worker.process)
+    }
+
+    fn is_process_ending(process: u32) -> bool {
+        let read = |name: &str| std::fs::read(format!("/proc/{process}/{name}"));
+        let is_gone = |error: &io::Error| {
+            let no_such_process = Some(rustix::io::Errno::SRCH.raw_os_error());
+            error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == no_such_process
+        };
+        match (read("environ"), read("stat")) {
+            // The memory of a process is freed before its number.
+            (Ok(variables), _) if variables.is_empty() => true,
+            (Ok(variables), Ok(stat)) => {
+                matches!((keeper_in(&variables), parent_in(&stat)), (Some(keeper), Some(parent)) if keeper != parent)
+            }
+            (Err(error), _) | (_, Err(error)) => is_gone(&error),
+        }
+    }
+
+    /// The keeper that the environment of a worker names.
+    fn keeper_in(variables: &[u8]) -> Option<i32> {
+        let variables = String::from_utf8_lossy(variables);
+        let prefix = format!("{KEEPER}=");
+        variables.split('\0').find_map(|one| one.strip_prefix(&prefix)?.parse().ok())
+    }
+
+    /// The parent of a process, the fourth field of its `stat`; the name before it may contain
+    /// anything.
+    fn parent_in(stat: &[u8]) -> Option<i32> {
+        let stat = String::from_utf8_lossy(stat);
+        stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
     fn keep() -> io::Result<ExitCode> {
@@ -181,6 +203,38 @@ mod linux {
                     reap(&mut seen);
                 }
             });
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_process_is_ending_once_it_is_killed() {
+            let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+            assert!(!is_process_ending(child.id()));
+            child.kill().unwrap();
+            while !is_process_ending(child.id()) {
+                std::thread::yield_now();
+            }
+            child.wait().unwrap();
+            assert!(is_process_ending(child.id()), "its number is free");
+        }
+
+        #[test]
+        fn a_worker_is_ending_if_its_keeper_is_not_its_parent() {
+            let of = |keeper: u32| {
+                let mut command = Command::new("sleep");
+                command.arg("60").env(KEEPER, keeper.to_string()).spawn().unwrap()
+            };
+            let mut workers = [of(std::process::id()), of(1)];
+            let are_ending = workers.each_ref().map(|worker| is_process_ending(worker.id()));
+            for worker in &mut workers {
+                worker.kill().unwrap();
+                worker.wait().unwrap();
+            }
+            assert_eq!(are_ending, [false, true]);
         }
     }
 }

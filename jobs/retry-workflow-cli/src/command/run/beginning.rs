@@ -1,7 +1,10 @@
 //! The choice of the job that `run` works on: a new one, or an unfinished one of the same file; and
 //! the action if another process is working on one.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::keeper::is_ending;
 use crate::command::arguments::{BeginArguments, IfEnded, IfRunning};
@@ -53,9 +56,13 @@ pub(super) async fn choose(
         let until = now + SHORTEST;
         let (mine, open, closed) = (origin.clone(), unfinished.clone(), closed.to_owned());
         let (wanted, continues) = (begin.job_id.clone(), begin.continues);
+        // What the choice has seen, since it may be different a moment later.
+        let others = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&others);
         let choose = move |jobs: &[Job]| {
-            let running = running(jobs, &mine, now).map(|(id, _)| id);
-            running.or_else(|| wanted.clone()).or_else(|| {
+            let running = running(jobs, &mine, now);
+            seen.lock().clone_from(&running);
+            running.map(|(id, _)| id).or_else(|| wanted.clone()).or_else(|| {
                 let has_not_ended = |job: &&Job| {
                     (job.status != JobStatus::Finished || open.as_ref() == Some(&job.id))
                         && !closed.contains(&job.id)
@@ -81,7 +88,7 @@ pub(super) async fn choose(
         if is_new {
             return Ok(Chosen::New(job));
         }
-        let others = running(&Job::all(store).await?, &origin, now);
+        let others = others.lock().take();
         let is_wanted = begin.job_id.as_ref().is_none_or(|wanted| *wanted == job.id);
         match (others, begin.if_running) {
             (None, _) => {
@@ -93,14 +100,6 @@ pub(super) async fn choose(
                         return Ok(Chosen::Ended(job));
                     }
                     check(store, &job, &origin, begin.continues, flag).await?;
-                }
-                // A job that was only chosen because it was running may have ended in between.
-                let has_ended = |job: Job| {
-                    job.status == JobStatus::Finished && unfinished.as_ref() != Some(&job.id)
-                };
-                if begin.job_id.is_none() && Job::find(store, &job.id).await?.is_none_or(has_ended)
-                {
-                    continue;
                 }
                 // Another process may have reserved the job in between.
                 if Job::reserve(store, &job.id, now, until).await? {

@@ -20,13 +20,13 @@ step_clients() {
 
 declare_step service "" "a program as users write them, which resolves and builds by itself"
 step_service() {
-    export CARGO_TARGET_DIR=target/real-programs CARGO_BUILD_WARNINGS=deny
+    export CARGO_TARGET_DIR=target/real-programs RUSTC_WORKSPACE_WRAPPER="$PWD/.ci/deny-warnings"
     cmd cargo test --manifest-path examples/service/Cargo.toml --locked
 }
 
 declare_step any-runtime "" "executors other than tokio's"
 step_any_runtime() {
-    export CARGO_TARGET_DIR=target/real-programs CARGO_BUILD_WARNINGS=deny
+    export CARGO_TARGET_DIR=target/real-programs RUSTC_WORKSPACE_WRAPPER="$PWD/.ci/deny-warnings"
     cmd cargo test --manifest-path tests/any-runtime/Cargo.toml --locked
 }
 
@@ -36,7 +36,7 @@ step_browser() {
     # The runner of these tests has to be the release of wasm-bindgen in the lock file.
     bindgen=$(sed -n '/^name = "wasm-bindgen"$/{n;s/^version = "\(.*\)"/\1/p}' tests/browser/Cargo.lock)
     cmd install_tool wasm-bindgen-cli --version "=$bindgen" --no-default-features --profile dev --bin wasm-bindgen-test-runner
-    export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=wasm-bindgen-test-runner CARGO_BUILD_WARNINGS=deny
+    export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=wasm-bindgen-test-runner RUSTC_WORKSPACE_WRAPPER="$PWD/.ci/deny-warnings"
     cmd cargo test --manifest-path "$manifest" --target "$target" --locked
     # The folder has the settings of the browser.
     (cd tests/browser && WASM_BINDGEN_USE_BROWSER=1 cmd cargo test --target "$target" --locked)

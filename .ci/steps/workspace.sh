@@ -27,7 +27,7 @@ step_lint() {
     cmd cargo clippy --workspace --all-targets --all-features -- -D warnings
     # The comparison with other libraries is run by hand.
     CARGO_TARGET_DIR=target cmd cargo clippy --manifest-path benches/Cargo.toml --all-targets --features board -- -D warnings
-    CARGO_TARGET_DIR=target CARGO_BUILD_WARNINGS=deny cmd cargo check --manifest-path fuzz/Cargo.toml --locked
+    RUSTC_WORKSPACE_WRAPPER="$PWD/.ci/deny-warnings" CARGO_TARGET_DIR=target cmd cargo check --manifest-path fuzz/Cargo.toml --locked
 }
 
 declare_step docs "" "rustdoc without warnings"
@@ -39,7 +39,7 @@ declare_step features "" "each crate without its default features, and with each
 # With all features, `lint` checks it.
 step_features() {
     local crate feature features
-    export CARGO_BUILD_WARNINGS=deny
+    export RUSTC_WORKSPACE_WRAPPER="$PWD/.ci/deny-warnings"
     for crate in "${crates[@]}"; do
         cmd cargo check --quiet -p "$crate" --no-default-features
         # The names before `=` under [features].

@@ -70,6 +70,7 @@ pub(crate) fn unsigned(row: &Row, at: usize) -> Result<u64, PostgresError> {
 }
 
 /// A number, at most as large as a `u32`.
+#[cfg(feature = "fleet")]
 pub(crate) fn small(row: &Row, at: usize) -> Result<u32, PostgresError> {
     column::<i64>(row, at).map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }

@@ -231,7 +231,7 @@ fn any_ok<'m>(
             _ => None,
         })
         .collect();
-    (!conditions.is_empty()).then(|| quote!(#(#conditions)||*))
+    (!conditions.is_empty()).then(|| quote!(#({ #conditions })||*))
 }
 
 /// Calls `path` with `value` and a callable of the user's; if the callable does not fit, the

@@ -14,7 +14,7 @@ use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{assigned, equals};
-use crate::tokens::hygiene::quote;
+use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
@@ -386,7 +386,9 @@ impl<C: Copy + Default> Settings<C> {
         });
         right
             .map(|entry| {
-                let method = Ident::new(entry.option.name(), proc_macro2::Span::mixed_site());
+                // At the value, for the compiler's message about its type.
+                let place = SpanRange::of(&entry.value.tokens).start();
+                let method = Ident::new(entry.option.name(), place);
                 match &entry.value.call {
                     Call::Value(value) => quote!(.#method(#value)),
                     Call::Unlimited => {

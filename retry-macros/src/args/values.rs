@@ -43,15 +43,7 @@ impl Reading<'_> {
     /// Parses a value, each of which is a word. `message` is the error for another word.
     fn word<T: Copy>(&self, words: &[(&str, T)], message: &str) -> syn::Result<T> {
         self.equals()?;
-        self.one_of(words, message)
-    }
-
-    /// Parses one of these words, after the `=`.
-    fn one_of<T: Copy>(&self, words: &[(&str, T)], message: &str) -> syn::Result<T> {
-        let value = self.input.fork();
-        let word = Ident::parse_any(self.input).map(|word| word.to_string()).unwrap_or_default();
-        let found = words.iter().find(|(known, _)| *known == word);
-        found.map(|(_, value)| *value).ok_or_else(|| at_next(&value, message))
+        grammar::one_of(self.name, self.input, words, message)
     }
 
     /// Parses a value that belongs to the function, and not to a call.
@@ -199,6 +191,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
 
     option.equals()?;
     let input = option.input;
+    grammar::not_quoted(option.name, input, NAMES)?;
     let wrong = |place: &Ident, hint: &str| {
         let message = format!(
             "unknown action{hint}`on_failure` is `stop` (the default), `continue` or `fallback(f)`"
@@ -350,7 +343,9 @@ pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Resul
         );
         return Err(at_next(option.input, message));
     }
-    args.waits_for_breaker = option.one_of(
+    args.waits_for_breaker = grammar::one_of(
+        option.name,
+        option.input,
         &[("wait", true), ("give_up", false)],
         "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \
          `wait`, which waits until the breaker admits it",

@@ -13,7 +13,7 @@ use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{assigned, equals};
+use crate::tokens::grammar::{self, assigned, equals, up_to_comma};
 use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
@@ -104,21 +104,19 @@ fn read<C: Copy + 'static>(
             Written { part, runtime, ..Written::new(&jitter.tokens, set, call) }
         }
         Kind::HalfOpen(set) => {
-            let expr = expr()?;
-            let (half_open, variant) = match value::word(&expr).as_deref() {
-                Some("gradual") => (HalfOpen::Gradual, quote!(Gradual)),
-                Some("probes") => (HalfOpen::Probes, quote!(Probes)),
-                _ => {
-                    return Err(syn::Error::new_spanned(
-                        expr,
-                        "`half_open` is `probes` (the default), which lets all calls through \
-                         once enough probes have succeeded, or `gradual`, which lets more and \
-                         more of them through",
-                    ));
-                }
-            };
+            equals(name, input, example)?;
+            let written = up_to_comma(input);
+            let words = [("gradual", HalfOpen::Gradual), ("probes", HalfOpen::Probes)];
+            let half_open = grammar::one_of(
+                name,
+                input,
+                &words,
+                "`half_open` is `probes` (the default), which lets all calls through once enough \
+                 probes have succeeded, or `gradual`, which lets more and more of them through",
+            )?;
+            let variant = quote::format_ident!("{half_open:?}");
             let call = Call::Value(quote!(__retry::HalfOpen::#variant));
-            Written::new(&expr, known(Some(half_open), set), call)
+            Written::new(&written, known(Some(half_open), set), call)
         }
         Kind::Hedge(set) => {
             let hedge = hedge::read(name, input, scope, errors)?;

@@ -8,7 +8,7 @@ use quote::ToTokens as _;
 pub(crate) use retry_rules::suggest::meant;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
-use syn::{Expr, ExprClosure, ExprLit, Ident, Token, parenthesized};
+use syn::{Expr, ExprClosure, ExprLit, Ident, LitStr, Token, parenthesized};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::hygiene::quote;
@@ -71,6 +71,36 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
         return Ok(());
     }
     Err(error(name, format!("`{name}` needs a value: write `{name} = {example}`")))
+}
+
+/// Rejects one of these words in quotes, as the value of `name`.
+pub(crate) fn not_quoted<'w>(
+    name: &Ident,
+    input: ParseStream,
+    words: impl IntoIterator<Item = &'w str>,
+) -> syn::Result<()> {
+    let text = input.fork().parse::<LitStr>().map(|text| text.value()).unwrap_or_default();
+    match words.into_iter().find(|word| *word == text) {
+        Some(word) => {
+            let message = format!("a word is written without quotes: write `{name} = {word}`");
+            Err(at_next(input, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Parses one of these words, as the value of `name`. `message` is the error for another word.
+pub(crate) fn one_of<T: Copy>(
+    name: &Ident,
+    input: ParseStream,
+    words: &[(&str, T)],
+    message: &str,
+) -> syn::Result<T> {
+    not_quoted(name, input, words.iter().map(|(word, _)| *word))?;
+    let value = input.fork();
+    let word = Ident::parse_any(input).map(|word| word.to_string()).unwrap_or_default();
+    let found = words.iter().find(|(known, _)| *known == word);
+    found.map(|(_, value)| *value).ok_or_else(|| at_next(&value, message))
 }
 
 /// Parses the expression after `name`, including the `=`.

@@ -87,16 +87,22 @@ impl Args {
             .find(|option| option.name == word)
             .filter(|option| syntax == Syntax::Attribute || option.in_policy);
         if setting.is_none() && option.is_none() {
-            let value = input.fork();
             let message = match &self.breaker {
-                Some(Breaker::Shared(shared)) if is_of_breaker(&word) => format!(
+                Some(Breaker::Shared(shared)) if is_of_breaker(&word) => Some(format!(
                     "`{word}` is a setting of a breaker: write it where `{}` is declared, as in \
                      `BreakerConfig::new().{word}(…)`",
                     token_text(shared),
-                ),
-                _ => unknown(&word, &value, syntax),
+                )),
+                _ => explanation(&word, &input.fork(), syntax),
             };
-            return Err(syn::Error::new(name.span(), message));
+            return Err(match message {
+                Some(message) => error(&name, message),
+                None => {
+                    let (what, others) = (("option", "the options"), foreign_names::RETRY);
+                    let options = syntax.options();
+                    self.policy.settings.unknown(what, &name, input, &options, others, errors)
+                }
+            });
         }
         if let Some(first) = self.written(&word) {
             if word == "crate" && self.is_crate_known() {
@@ -124,16 +130,17 @@ impl Args {
     }
 }
 
-fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
+/// The message about an unknown word that is more than a misspelt or foreign option.
+fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String> {
     if foreign_names::counts_retries(word) {
         let retries = written(value);
         let more = match foreign_names::attempts_for(&retries) {
             Some(attempts) => format!("`attempts = {attempts}` is the same as {retries} retries"),
             None => "it is one more than the number of retries".to_owned(),
         };
-        return format!(
+        return Some(format!(
             "unknown option `{word}`: `attempts` counts all calls, including the first, so {more}"
-        );
+        ));
     }
     if let Some(option) = home(word) {
         let rest = up_to_comma(value);
@@ -142,10 +149,10 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
         } else {
             String::new()
         };
-        return match option {
+        return Some(match option {
             "backoff" => format!("`{word}` is a curve: write `backoff = {word}{call}`"),
             option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
-        };
+        });
     }
     if is_of_breaker(word) {
         let place = if syntax == Syntax::Policy { " in `#[retry(…)]`" } else { "" };
@@ -154,33 +161,20 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             "" => "…",
             value => value,
         };
-        return format!(
+        return Some(format!(
             "`{word}` is a setting of a breaker: write `breaker({word} = {value})`{place} for an \
              inline one, or set it where a shared breaker is declared"
-        );
+        ));
     }
-    let known = syntax.options();
-    let listed = options::listed(&known);
     if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
-        return format!(
+        return Some(format!(
             "`{word}` belongs to a function, not to a policy: write it in `#[retry(…)]`; \
-             a policy takes {listed}"
-        );
+             a policy takes {}",
+            options::listed(&syntax.options()),
+        ));
     }
     let advice = foreign_names::cures(word, "", foreign_names::RETRY_ADVICE).next();
-    advice.map_or_else(
-        || {
-            options::unknown(
-                "option",
-                word,
-                &written(value),
-                "the options",
-                &known,
-                foreign_names::RETRY,
-            )
-        },
-        |advice| format!("unknown option `{word}`: {advice}"),
-    )
+    advice.map(|advice| format!("unknown option `{word}`: {advice}"))
 }
 
 /// Returns whether this is the name of a setting of a breaker.

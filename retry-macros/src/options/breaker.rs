@@ -7,11 +7,10 @@ use retry_rules::{BreakerConfig, Field, Fields, Rule, foreign_names};
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
-use crate::options;
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{Base, Settings};
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
+use crate::tokens::grammar::{self, each, set_twice, up_to_comma};
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
@@ -103,15 +102,9 @@ fn read(
                  `breaker = DB`",
             ));
         }
-        let message = options::unknown(
-            "breaker setting",
-            &word,
-            &written(input),
-            "the settings",
-            &BREAKER.iter().map(Setting::name).collect::<Vec<_>>(),
-            foreign_names::BREAKER,
-        );
-        return Err(syn::Error::new(name.span(), message));
+        let names = BREAKER.iter().map(Setting::name).collect::<Vec<_>>();
+        let (what, others) = (("breaker setting", "the settings"), foreign_names::BREAKER);
+        return Err(settings.unknown(what, &name, input, &names, others, errors));
     };
     if let Some(first) = settings.entry(option.field) {
         return Err(set_twice(&first.name, &name));

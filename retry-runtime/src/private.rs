@@ -8,6 +8,7 @@ pub mod ide;
 #[path = "private/ide_of_classify.rs"]
 pub mod ide_of_classify;
 
+use core::convert::Infallible;
 use core::future::Future;
 use core::time::Duration;
 
@@ -20,6 +21,7 @@ pub use retry_rules::{
 };
 
 pub use crate::base::random::between as random_between;
+use crate::base::sealed::Never;
 pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_limit::{
     CallLimits, CallTiming, Is, LimitAttempts, LimitOutcome, PickInterrupted, PickTimer,
@@ -393,6 +395,38 @@ pub fn call_on_retry<E, R: Nothing>(
     on_retry: impl FnOnce(&RetryEvent<'_, E>) -> R,
 ) {
     on_retry(event);
+}
+
+/// A function that a fallback names. A closure needs [`call_fallback`], from which the compiler infers
+/// its argument.
+#[diagnostic::on_unimplemented(
+    message = "a fallback is called with the `RetryError` of the call alone, and a closure sees the \
+               arguments: write `fallback(|_| f(id))`, or `fallback(|error| f(id, error))`",
+    label = "this is not a function of the `RetryError` alone",
+    note = "write `fallback(|error| f(error.into_error()))` to pass the last error itself"
+)]
+pub trait FallbackFunction<E, Kind> {
+    /// The value that it returns.
+    type Returned;
+
+    /// Calls it.
+    fn call(self, error: RetryError<E>) -> Self::Returned;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, X, F: FnOnce(RetryError<E>) -> X> FallbackFunction<E, ()> for F {
+    type Returned = X;
+
+    fn call(self, error: RetryError<E>) -> X {
+        self(error)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, F: Never> FallbackFunction<E, Infallible> for F {
+    type Returned = ();
+
+    fn call(self, _: RetryError<E>) {}
 }
 
 /// Calls the fallback. A function, so that the type of a closure's argument is inferred.

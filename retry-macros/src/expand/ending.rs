@@ -3,6 +3,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
+use syn::Expr;
 
 use super::Expansion;
 use crate::args::OnFailure;
@@ -111,10 +112,15 @@ impl Expansion<'_> {
     }
 
     /// The fallback, after the loop: while it is awaited, nothing of an attempt is alive.
-    fn fall_back(&self, fallback: &syn::Expr) -> TokenStream {
+    fn fall_back(&self, fallback: &Expr) -> TokenStream {
         let declared = &self.declared;
         let place = SpanRange::of(fallback);
-        let call = place.call(quote!(__retry::call_fallback), quote!(error, #fallback));
+        let call = match fallback {
+            Expr::Path(_) => {
+                place.call(quote!(__retry::FallbackFunction::call), quote!(#fallback, error))
+            }
+            _ => place.call(quote!(__retry::call_fallback), quote!(error, #fallback)),
+        };
         if self.is_async {
             let resolved = place.call(quote!(__retry::Fallback::<#declared, _>::resolve), call);
             quote!(#resolved.await)

@@ -31,3 +31,8 @@ macro_rules! shared_closure {
 }
 
 pub(crate) use shared_closure;
+
+/// No type implements it. A second implementation of a trait, for types that implement this, applies
+/// to none; but with one implementation alone, the compiler would assume its types, and report what
+/// it requires in place of the trait's own message.
+pub trait Never {}

@@ -226,6 +226,48 @@ async fn later() -> Result<u32, ApiError> {
     Ok(7)
 }
 
+fn of_any<E>(error: RetryError<E>) -> u32 {
+    error.attempts()
+}
+
+#[retry(on_failure = fallback(of_any))]
+async fn of_any_error() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(on_failure = fallback(of_any::<ApiError>))]
+fn of_one_error() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(on_failure = fallback(Err))]
+async fn as_error() -> Result<u32, RetryError<ApiError>> {
+    Ok(7)
+}
+
+#[retry(on_failure = fallback(Text::from))]
+async fn converted() -> Result<Text, ApiError> {
+    Ok(Text(String::new()))
+}
+
+struct Text(String);
+
+impl From<RetryError<ApiError>> for Text {
+    fn from(error: RetryError<ApiError>) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[retry(on_failure = fallback(otherwise))]
+async fn by_argument(otherwise: impl Fn(RetryError<ApiError>) -> u32) -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(on_failure = fallback(otherwise))]
+async fn by_object(otherwise: &dyn Fn(RetryError<ApiError>) -> u32) -> Result<u32, ApiError> {
+    Ok(7)
+}
+
 #[retry(on_failure = fallback(|error| async move { let id = u64::from(error.attempts()); Some(id + id_of(name)) }))]
 async fn with_arguments(name: &str) -> Option<u64> {
     Some(id_of(name))
@@ -375,6 +417,12 @@ async fn run() -> Result<(), ApiError> {
     assert_eq!(client.fetch().await? + client.fetch_now()? + lazy().await?, 21);
     assert_eq!(continued().await?, [7]);
     assert_eq!(stopped().await? + later().await?, 14);
+    assert_eq!(of_any_error().await? + of_one_error()?, 14);
+    assert_eq!(
+        as_error().await.unwrap() + by_argument(of_any).await? + by_object(&of_any).await?,
+        21
+    );
+    assert_eq!(converted().await?.0, "");
     assert_eq!(with_arguments("abc").await, Some(3));
     assert_eq!(option().await, Some(7));
     assert_eq!(plain().await + plain_sync(), 14);

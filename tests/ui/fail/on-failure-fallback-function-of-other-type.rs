@@ -9,4 +9,23 @@ async fn fetch() -> Result<u32, String> {
     Ok(7)
 }
 
+/// Stored by an earlier call.
+fn stored(id: u64) -> String {
+    format!("stored {id}")
+}
+
+#[retry(on_failure = fallback(stored))]
+async fn load(id: u64) -> Result<String, std::io::Error> {
+    Ok(id.to_string())
+}
+
+fn either(id: u64, error: &std::io::Error) -> String {
+    format!("{id}: {error}")
+}
+
+#[retry(on_failure = fallback(either))]
+fn load_sync(id: u64) -> Result<String, std::io::Error> {
+    Ok(id.to_string())
+}
+
 fn main() {}

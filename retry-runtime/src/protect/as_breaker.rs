@@ -15,9 +15,8 @@ use crate::test_hooks::{self, TestHooks};
 #[diagnostic::on_unimplemented(
     message = "`breaker = …` takes a `CircuitBreaker`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
     label = "this is not a circuit breaker",
-    note = "in a field, write `breaker: Arc<CircuitBreaker>`: a breaker needs no `Mutex`, and in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing",
-    note = "of a family (`Breakers<K>`), write the breaker of a key: `breaker = HOSTS.of(host)`; a `RetryQuota` is given as `quota = …`",
-    note = "otherwise, write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`, or `breaker(failure_threshold = 5)` for a breaker of this function alone"
+    note = "declare `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());`, or a field `breaker: Arc<CircuitBreaker>`, which needs no `Mutex`; in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing",
+    note = "or write `breaker(failure_threshold = 5)` for a breaker of this function alone, `breaker = HOSTS.of(host)` for the breaker of a key in a family (`Breakers<K>`), and `quota = …` for a `RetryQuota`"
 )]
 pub trait AsBreaker {
     /// Returns the breaker.

@@ -265,7 +265,7 @@ rules! {
 
         rule MinimumCallsAboveWindow of [minimum_calls window_calls window_time]
             message [(minimum_calls or 10) " is more than the window holds, so the rate is never \
-                  evaluated: lower it or enlarge the window"]
+                  evaluated: lower it, or raise " (window_calls or 100)]
             when breaker.is_by_rate()
                 && matches!(breaker.window, Window::Calls(calls) if calls > 0 && breaker.minimum_calls > calls);
 

@@ -8,7 +8,7 @@ use std::vec::Vec;
 use super::field::{Field, Fields};
 use super::messages::{Part, Style};
 use super::table::{Rule, Rules};
-use crate::breaker::BreakerConfig;
+use crate::breaker::{BreakerConfig, Window};
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
@@ -124,6 +124,10 @@ fn defaults_named_in_messages_are_the_real_ones() {
             Field::InitialDelay => seconds(policy.initial_delay),
             Field::MaxDelay => seconds(policy.get_max_delay()),
             Field::MinimumCalls => breaker.minimum_calls.to_string(),
+            Field::WindowCalls => match breaker.window {
+                Window::Calls(calls) => calls.to_string(),
+                window @ Window::Time(_) => panic!("{window:?} is not a number of calls"),
+            },
             Field::OpenTimeout => seconds(breaker.timeout),
             Field::MaxTimeout => seconds(breaker.get_max_timeout()),
             Field::RetryCost => quota.retry_cost.to_string(),

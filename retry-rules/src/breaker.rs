@@ -112,18 +112,20 @@ pub enum HalfOpen {
 /// let secs = [0, 1, 2, 3].map(|reopenings| GROWING.open_time(reopenings).0.as_secs());
 /// assert_eq!(secs, [30, 60, 120, 180]);
 /// ```
-// `non_exhaustive`: the compiler rejects a literal as such, before it reads the private fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct BreakerConfig {
-    // The `failure_threshold`; a literal would have to write `Some` for a field of this name.
-    // `None` if not set explicitly: next to a rate, the default does not apply.
-    pub(crate) failures: Option<u32>,
+    // A literal from outside is first of all the use of a deprecated field, for the compiler.
+    #[deprecated(note = "a method sets it: write `BreakerConfig::new().failure_threshold(8)`")]
+    pub(crate) failure_threshold: u32,
+    // Next to a rate, the default does not apply.
+    pub(crate) is_threshold_set: bool,
+    #[deprecated(note = "a method sets it: write `BreakerConfig::new().failure_rate(0.5)`")]
     pub(crate) failure_rate: Option<f64>,
     pub(crate) window: Window,
     pub(crate) minimum_calls: u32,
     pub(crate) slow_calls: Option<SlowCalls>,
     pub(crate) success_threshold: u32,
+    #[deprecated(note = "a method sets it: write `BreakerConfig::new().timeout(…)`")]
     pub(crate) timeout: Duration,
     pub(crate) timeout_growth: f64,
     pub(crate) max_timeout: Option<Duration>,
@@ -149,7 +151,8 @@ impl BreakerConfig {
     /// ```
     pub const fn new() -> Self {
         Self {
-            failures: None,
+            failure_threshold: 5,
+            is_threshold_set: false,
             failure_rate: None,
             window: Window::Calls(100),
             minimum_calls: 10,
@@ -183,7 +186,8 @@ impl BreakerConfig {
     /// for all callers. For a dependency that many callers share, set a
     /// [`failure_rate`](Self::failure_rate) with [`minimum_calls`](Self::minimum_calls).
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
-        self.failures = Some(failures);
+        self.failure_threshold = failures;
+        self.is_threshold_set = true;
         self
     }
 
@@ -407,15 +411,10 @@ impl BreakerConfig {
         self
     }
 
-    /// Returns the [`failure_threshold`](Self::failure_threshold).
-    pub const fn get_failure_threshold(&self) -> u32 {
-        match self.failures {
-            Some(failures) => failures,
-            None => 5,
-        }
-    }
-
     crate::accessors! {
+        /// Returns the [`failure_threshold`](Self::failure_threshold).
+        pub const fn get_failure_threshold(&self) -> u32 { failure_threshold }
+
         /// Returns the [`failure_rate`](Self::failure_rate), if it is set.
         pub const fn get_failure_rate(&self) -> Option<f64> { failure_rate }
 
@@ -491,7 +490,7 @@ impl BreakerConfig {
     /// Returns `true` if consecutive failures open the breaker: if no rate is set, or if
     /// [`failure_threshold`](Self::failure_threshold) is set as well.
     pub const fn is_by_streak(&self) -> bool {
-        self.failures.is_some() || !self.is_by_rate()
+        self.is_threshold_set || !self.is_by_rate()
     }
 
     pub(crate) const fn grows(&self) -> bool {

@@ -21,6 +21,8 @@
 //! ```
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Fields of settings are deprecated for literals from outside.
+#![allow(deprecated)]
 
 #[cfg(feature = "std")]
 extern crate std;

@@ -73,6 +73,7 @@ impl fmt::Display for Attempts {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
+    #[deprecated(note = "a method sets it: write `Policy::new().attempts(5)`")]
     pub(crate) attempts: Attempts,
     pub(crate) backoff: Backoff,
     pub(crate) initial_delay: Duration,

@@ -28,6 +28,7 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotaConfig {
+    #[deprecated(note = "a method sets it: write `QuotaConfig::new().capacity(100)`")]
     pub(crate) capacity: u32,
     pub(crate) retry_cost: u32,
     pub(crate) timeout_cost: u32,

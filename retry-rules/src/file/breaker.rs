@@ -91,7 +91,7 @@ impl From<&BreakerConfig> for BreakerKeys {
         };
         let minimum_calls = non_default(config.minimum_calls, default.minimum_calls);
         Self {
-            failure_threshold: config.failures,
+            failure_threshold: config.is_threshold_set.then_some(config.failure_threshold),
             failure_rate: config.failure_rate.map(Number),
             window_calls,
             window_time,

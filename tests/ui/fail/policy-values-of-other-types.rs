@@ -11,4 +11,8 @@ fn policy() -> Policy {
     Policy::new().jitter(true)
 }
 
+fn literal() -> Policy {
+    Policy { attempts: 5, ..Default::default() }
+}
+
 fn main() {}

@@ -65,7 +65,7 @@ pub use self::operation::{Operation, WithState};
 pub use self::run::Run;
 pub use self::run::attempt_future::AttemptFuture;
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-pub use self::run::blocking::Blocking;
+pub use self::run::blocking::NeedsCall;
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::fault::Fault;
 pub use crate::outcome::{Nothing, SyncResult};

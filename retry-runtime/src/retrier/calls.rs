@@ -39,8 +39,8 @@ impl<D, V> Retrier<D, V> {
         D: Decider<E, Kind>,
         V: Values<T>,
         // rustc quotes these lines, with their comments, if an operation is not as they say.
-        Op: FnMut() -> Fut, // `|| fetch(&url)`; an attempt that changes a variable: `run_with`
-        Fut: Future<Output = Result<T, E>> + AttemptFuture<Op, FutKind>, // `async { get(7).await }`; not async: `run_sync(|| …)`
+        Op: FnMut() -> Fut, // for each attempt, `|| send(&url, body.clone())`; one that changes a variable: `run_with`
+        Fut: AttemptFuture<Op, T, E, FutKind>, // `async { get(7).await }`; not async: `run_sync(|| …)`
     {
         Fut::call(self.prepare(operation), Seal)
     }

@@ -3,18 +3,22 @@
 use core::future::Future;
 
 use super::Run;
-use crate::base::sealed::Seal;
+use crate::base::sealed::{Never, Seal};
 
 /// The future of an attempt that [`Retrier::run`](crate::Retrier::run) makes.
 ///
-/// The call takes its types from this trait. If the operation is not async, they are unknown, so
-/// that the compiler reports the missing future alone, and no errors about the use of the call.
+/// The call takes its types from this trait. If the operation is not async, or its future resolves
+/// to something else, they are unknown, so that the compiler reports this alone, and no errors about
+/// the use of the call.
 #[diagnostic::on_unimplemented(
-    message = "`run` repeats an operation that is async, and this one returns `{Self}`",
-    label = "the operation returns no future",
+    message = "`run` repeats an operation that returns a future of a `Result`, and this one returns \
+               `{Self}`",
+    label = "the operation returns no future of a `Result`",
+    note = "an `async` block awaits what it calls: `run(|| async {{ fetch().await }})`, or \
+            `run(|| fetch())`",
     note = "for an operation that is not async, write `run_sync(|| …)`, without `.await`"
 )]
-pub trait AttemptFuture<Op, Kind>: Future + Sized {
+pub trait AttemptFuture<Op, T, E, Kind>: Future<Output = Result<T, E>> + Sized {
     /// The future itself.
     type Attempt;
     /// The operation that returns it.
@@ -22,31 +26,37 @@ pub trait AttemptFuture<Op, Kind>: Future + Sized {
 
     /// Returns the call as it is.
     #[doc(hidden)]
-    fn call<T, E, V>(
+    fn call<V>(
         call: Run<'_, Op, Self, T, E, V>,
         _: Seal,
     ) -> Run<'_, Self::Operation, Self::Attempt, T, E, V>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<Fut: Future, Op> AttemptFuture<Op, IsFuture> for Fut {
+impl<Fut, Op, T, E> AttemptFuture<Op, T, E, IsFuture> for Fut
+where
+    Fut: Future<Output = Result<T, E>>,
+{
     type Attempt = Fut;
     type Operation = Op;
 
     #[inline(always)]
-    fn call<T, E, V>(call: Run<'_, Op, Fut, T, E, V>, _: Seal) -> Run<'_, Op, Fut, T, E, V> {
+    fn call<V>(call: Run<'_, Op, Fut, T, E, V>, _: Seal) -> Run<'_, Op, Fut, T, E, V> {
         call
     }
 }
 
-// Applies to no type. If there were only one implementation, the compiler would assume its types,
-// and report the same mistake again where the call is awaited.
+// If there were only one implementation, the compiler would also report the same mistake again where
+// the call is awaited.
 #[diagnostic::do_not_recommend]
-impl<Fut: Future + Never, Op> AttemptFuture<Op, IsNever> for Fut {
+impl<Fut, Op, T, E> AttemptFuture<Op, T, E, IsNever> for Fut
+where
+    Fut: Future<Output = Result<T, E>> + Never,
+{
     type Attempt = Fut;
     type Operation = Op;
 
-    fn call<T, E, V>(call: Run<'_, Op, Fut, T, E, V>, _: Seal) -> Run<'_, Op, Fut, T, E, V> {
+    fn call<V>(call: Run<'_, Op, Fut, T, E, V>, _: Seal) -> Run<'_, Op, Fut, T, E, V> {
         call
     }
 }
@@ -58,6 +68,3 @@ pub struct IsFuture;
 /// Marks the implementation that applies to no type.
 #[derive(Debug)]
 pub struct IsNever;
-
-/// No type implements it.
-pub trait Never {}

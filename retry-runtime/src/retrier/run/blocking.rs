@@ -16,9 +16,10 @@ use crate::retrier::listener::Listener;
 use crate::retrier::settings::{FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
 
-/// Stands for the future of an attempt in a blocking call, which has none.
+/// Stands for the future of an attempt in a blocking call, which has none. The name is part of the
+/// compiler's messages about a call without [`.call()`](Run::call).
 #[derive(Clone, Copy, Debug)]
-pub enum Blocking {}
+pub enum NeedsCall {}
 
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
@@ -52,7 +53,7 @@ impl<D, V> Retrier<D, V> {
     /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn blocking<T, E, Kind, Op, R>(&self, operation: Op) -> Run<'_, Op, Blocking, T, E, V>
+    pub fn blocking<T, E, Kind, Op, R>(&self, operation: Op) -> Run<'_, Op, NeedsCall, T, E, V>
     where
         R: SyncResult<Value = T, Error = E>, // async: `run(|| …).await`
         D: Decider<E, Kind>,
@@ -63,7 +64,7 @@ impl<D, V> Retrier<D, V> {
     }
 }
 
-impl<Op, T, E, V, W, L> Run<'_, Op, Blocking, T, E, V, W, L>
+impl<Op, T, E, V, W, L> Run<'_, Op, NeedsCall, T, E, V, W, L>
 where
     V: Values<T>,
     W: FnMut(&E) -> bool,

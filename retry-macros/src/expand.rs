@@ -482,11 +482,12 @@ impl<'a> Expansion<'a> {
             _ => return None,
         };
         let interrupted = self.on_error_type(&quote!(Interrupted));
-        // Of a type parameter, the compiler suggests the bound itself. One of an impl is recognised by
-        // its name, a single letter.
+        // Of a type parameter, or a type of its trait, the compiler suggests the bound itself. One of
+        // an impl is recognised by its name, a single letter.
         let is_parameter = types::error_of(declared).is_some_and(|error| {
-            let name = error.to_token_stream().to_string();
-            name.len() == 1 && signature::is_method(function)
+            let first = error.to_token_stream().into_iter().next();
+            let Some(TokenTree::Ident(name)) = first else { return false };
+            name.to_string().len() == 1 && signature::is_method(function)
                 || function.sig.generics.type_params().any(|param| param.ident == name)
         });
         let conversion = if is_parameter {

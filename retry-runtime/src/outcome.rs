@@ -13,7 +13,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use crate::base::sealed::Seal;
-use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError, SourceOf};
+use crate::outcome::error::{AttemptError, Ended, Interrupted, IntoError, RetryError, SourceOf};
 
 /// A return type that shows whether it is a failure.
 #[diagnostic::on_unimplemented(
@@ -170,33 +170,6 @@ trait Returning {
 
 impl<R> Returning for fn() -> R {
     type Output = R;
-}
-
-/// Becomes an error `E`. Apart from `Into`, for its message; and not a trait of `E`, which the
-/// compiler would suggest as the bound of a type parameter.
-#[diagnostic::on_unimplemented(
-    message = "`timeout`, `deadline` and `breaker` can end a call without an error of its body, and \
-               `{E}` cannot represent that",
-    label = "return `Result<…, retry_runtime::RetryError<{E}>>`; or, if this is your own type, \
-             write `impl From<retry_runtime::Interrupted> for {E}`",
-    note = "a `RetryError` also holds the reason and the number of attempts; to return another \
-            error, write `map_error = |error: RetryError<{E}>| …`",
-    note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can represent it \
-            already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
-            of that client, `http::StatusCode` with the feature `http`, and a type parameter with \
-            the bound `From<retry_runtime::Interrupted>`"
-)]
-pub trait IntoError<E> {
-    /// Converts the interruption.
-    fn into_error(self) -> E;
-}
-
-#[doc(hidden)]
-#[diagnostic::do_not_recommend]
-impl<E: From<Self>> IntoError<E> for Interrupted {
-    fn into_error(self) -> E {
-        self.into()
-    }
 }
 
 /// A return type that can represent an attempt that was cut off.

@@ -53,10 +53,9 @@ pub use crate::classify::pattern::Pattern;
 pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1;
 pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
-pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
+pub use crate::outcome::error::{AttemptError, Ended, Interrupted, IntoError, RetryError};
 pub use crate::outcome::{
-    Continue, Fallback, FallbackNow, Interruptible, IntoError, Missing, Nothing, Outcome, Plain,
-    gave_up, kind,
+    Continue, Fallback, FallbackNow, Interruptible, Missing, Nothing, Outcome, Plain, gave_up, kind,
 };
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
 #[cfg(feature = "testing")]

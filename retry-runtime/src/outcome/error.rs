@@ -494,7 +494,7 @@ impl<E> RetryError<E> {
     }
 
     /// Returns the last error, or, if an attempt ended without one, the interruption converted to
-    /// `E`: for a function that returns `Result<T, E>`.
+    /// `E`, which implements `From<Interrupted>`: for a function that returns `Result<T, E>`.
     ///
     /// If `E` is an [`Error`], `?` converts a `RetryError<E>` into an `anyhow::Error` or a
     /// box, and keeps how the call ended. A `RetryError<anyhow::Error>` is not an `Error`,
@@ -512,11 +512,11 @@ impl<E> RetryError<E> {
     /// ```
     pub fn into_error(self) -> E
     where
-        E: From<Interrupted>,
+        Interrupted: IntoError<E>,
     {
         match self.0.last {
             AttemptError::Error(error) => error,
-            AttemptError::Interrupted(interrupted) => interrupted.into(),
+            AttemptError::Interrupted(interrupted) => interrupted.into_error(),
         }
     }
 
@@ -726,6 +726,34 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
             AttemptError::Interrupted(error) if f.alternate() => write!(f, ": {error}"),
             _ => Ok(()),
         }
+    }
+}
+
+/// Becomes an error `E`. Apart from `Into`, for its message; and not a trait of `E`, which the
+/// compiler would suggest as the bound of a type parameter.
+#[diagnostic::on_unimplemented(
+    message = "`timeout`, `deadline` and `breaker` can end a call without an error of its body, and \
+               `{E}` cannot represent that",
+    label = "return `Result<…, retry_runtime::RetryError<{E}>>`; or, if this is your own type, \
+             write `impl From<retry_runtime::Interrupted> for {E}`",
+    note = "a `RetryError` also holds the reason and the number of attempts, and its `into_last()` is \
+            an `Option<{E}>`; to return another error, write `map_error = |error: \
+            RetryError<{E}>| …`",
+    note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can represent it \
+            already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
+            of that client, `http::StatusCode` with the feature `http`, and a type parameter with \
+            the bound `From<retry_runtime::Interrupted>`"
+)]
+pub trait IntoError<E> {
+    /// Converts the interruption.
+    fn into_error(self) -> E;
+}
+
+#[doc(hidden)]
+#[diagnostic::do_not_recommend]
+impl<E: From<Self>> IntoError<E> for Interrupted {
+    fn into_error(self) -> E {
+        self.into()
     }
 }
 

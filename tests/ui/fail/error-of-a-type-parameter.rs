@@ -15,4 +15,15 @@ async fn value<T: Clone>(value: &T) -> Result<T, String> {
     Ok(value.clone())
 }
 
+trait Source {
+    type Error: std::error::Error;
+
+    async fn get(&self) -> Result<u32, Self::Error>;
+}
+
+#[retry(attempts = 3, deadline = "5s")]
+async fn of_a_trait<S: Source>(source: &S) -> Result<u32, S::Error> {
+    source.get().await
+}
+
 fn main() {}

@@ -1,5 +1,7 @@
-//! `?` on a `RetryError` whose last error is not a `std::error::Error`.
+//! `?` on a `RetryError` whose last error is not a `std::error::Error`, and `into_error` of one whose
+//! last error cannot represent an interruption.
 use std::error::Error;
+use std::num::ParseIntError;
 
 use retry_runtime::{RetryError, retry};
 
@@ -21,6 +23,15 @@ async fn boxes() -> Result<u32, BoxError> {
 
 async fn boxes_a_text() -> Result<u32, Box<dyn Error>> {
     Ok(of_a_text().await?)
+}
+
+#[retry(attempts = 3)]
+async fn of_a_number() -> Result<u32, RetryError<ParseIntError>> {
+    "1".parse()
+}
+
+async fn numbers() -> Result<u32, ParseIntError> {
+    of_a_number().await.map_err(RetryError::into_error)
 }
 
 fn main() {}

@@ -17,12 +17,12 @@ use crate::outcome::error::{AttemptError, Ended, Interrupted, IntoError, RetryEr
 
 /// A return type that shows whether it is a failure.
 #[diagnostic::on_unimplemented(
-    message = "`#[retry]` cannot tell success from failure in `{Self}`",
+    message = "an attempt returns a `Result` or an `Option`, which shows whether it has failed, and \
+               this one returns `{Self}`",
     label = "not a `Result` or an `Option`",
-    note = "return a `Result` or an `Option`, or say which values to retry: `retry_on = \
-            [ok(|value| …)]`",
-    note = "an attempt that returns a future has not run it: in `retrying!`, write `async || \
-            fetch().await` in place of `|| fetch()`"
+    note = "an attempt awaits its future: in `retrying!`, write `async {{ fetch().await }}` in place \
+            of `|| fetch()`",
+    note = "to retry values of another type, say which: `retry_on = [ok(|value| …)]`"
 )]
 pub trait Outcome {
     /// The type of a failure.

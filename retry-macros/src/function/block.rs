@@ -93,11 +93,14 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
         Ok(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => body,
         // `|| connect()`: an expression alone.
         Ok(first) if is_closure => {
+            let place = first.span();
             let mut expression = first.to_token_stream();
             while !(input.is_empty() || is_last_comma(input)) {
                 expression.extend(input.parse::<TokenTree>().map(ToTokens::into_token_stream));
             }
-            Group::new(Delimiter::Brace, expression)
+            let mut body = Group::new(Delimiter::Brace, expression);
+            body.set_span(place);
+            body
         }
         _ => return Err(input.error(FORMS)),
     };
@@ -171,15 +174,17 @@ impl Block {
     /// Places the code that retries where the attempt stood.
     pub(crate) fn with(&self, import: &TokenStream, code: &TokenStream) -> TokenStream {
         let Self { asyncness, movement, output, .. } = self;
+        // At the user's words: the place is in the name of an async block's type, and the compiler
+        // names the variables that the block captures.
+        let mut block = Group::new(Delimiter::Brace, code.clone());
+        block.set_span(self.start());
+        // In braces, for editors: the words of the options go first in a block.
         match asyncness {
-            // In braces, for editors: the words of the options go first in a block.
-            Some(written) => {
-                // At the user's `async`: its place is in the name of the block's type.
-                let mut block = Group::new(Delimiter::Brace, code.clone());
-                block.set_span(written.span.resolved_at(Span::mixed_site()));
-                quote!({ #import __retry::NotAwaited::new(#asyncness #movement #block) })
+            Some(_) => quote!({ #import __retry::NotAwaited::new(#asyncness #movement #block) }),
+            None => {
+                let bars = Token![||](self.start());
+                quote!({ (#movement #bars #output #block)() })
             }
-            None => quote!({ (#movement || #output { #code })() }),
         }
     }
 }

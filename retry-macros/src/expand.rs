@@ -53,10 +53,10 @@ pub(crate) use retrying::retrying;
 use std::cell::LazyCell;
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
-use quote::{ToTokens as _, quote_spanned};
+use quote::{ToTokens as _, format_ident};
 use retry_rules::options::Needs;
 use retry_rules::{Field, Policy};
-use syn::{Expr, Ident, Token, Type};
+use syn::{Expr, Ident, Type};
 
 use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
 use crate::docs;
@@ -164,10 +164,13 @@ fn expand(
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
     checks.extend(expansion.check_span(&function.body));
-    for Consumed { place, kind } in signature::consumed(args, &function, attempted) {
-        let here = SpanRange::of(&place).start();
-        let check = Ident::new(&format!("needed_again{kind}"), here);
-        checks.extend(quote_spanned!(here=> if false { __retry::#check(&#place); }));
+    // A mistake that is reported already may be the cause.
+    let consumed = errors.is_empty().then(|| signature::consumed(args, &function, attempted));
+    for Consumed { place, kind } in consumed.into_iter().flatten() {
+        let needs = format_ident!("{kind}");
+        let path = quote!(<__retry::NextAttempt as __retry::#needs<_, _>>::check);
+        let path = SpanRange::of(place.clone().into_iter().next()).write_path(path);
+        checks.extend(quote!(if false { #path(&#place); }));
     }
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);
@@ -303,8 +306,9 @@ impl Expansion<'_> {
         let moved = function::instrumented::moved(body, &shared);
         let checks = moved.iter().map(|name| {
             // The error is where the body names the argument.
-            let borrow = Token![&](name.span());
-            quote!(__retry::moved_into_span(#borrow #name);)
+            let path = quote!(<__retry::NextAttempt as __retry::Gets<_>>::check);
+            let path = SpanRange::of(name).write_path(path);
+            quote!(#path(&#name);)
         });
         checks.collect()
     }

@@ -309,7 +309,7 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
 /// A place that one attempt moves although the next one needs it.
 pub(crate) struct Consumed {
     pub(crate) place: TokenStream,
-    /// The end of the name of the check, whose message depends on what is moved.
+    /// The trait that it does not implement, whose message depends on what is moved.
     pub(crate) kind: &'static str,
 }
 
@@ -338,9 +338,9 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Co
             binding.is_some_and(|binding| binding.may_not_be_clone(&function.sig.generics))
         };
         let kind = match place.clone().into_iter().next() {
-            Some(TokenTree::Ident(this)) if is_one_of(&this, "self __self") => "_of_self",
-            Some(TokenTree::Ident(variable)) if is_generic(&variable) => "_of_generic",
-            _ => "",
+            Some(TokenTree::Ident(this)) if is_one_of(&this, "self __self") => "NeedsOfSelf",
+            Some(TokenTree::Ident(variable)) if is_generic(&variable) => "NeedsOfGeneric",
+            _ => "Needs",
         };
         found.push(Consumed { place, kind });
     });

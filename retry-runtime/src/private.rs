@@ -278,17 +278,13 @@ pub struct NextAttempt;
     note = "write `#[retry(…)]` above `#[instrument]`: one span then contains all attempts",
     note = "or name the argument in `clone(…)`: each attempt then has a clone, and a span of its own"
 )]
-pub trait Gets<T> {}
+pub trait Gets<T> {
+    /// Requires that the value is still there.
+    fn check(_: &T) {}
+}
 
 #[diagnostic::do_not_recommend]
 impl<T: Copy> Gets<T> for NextAttempt {}
-
-/// Requires an argument to be `Copy`, because `#[instrument]` moves it.
-pub const fn moved_into_span<T>(_: &T)
-where
-    NextAttempt: Gets<T>,
-{
-}
 
 /// Needs a `T` that an attempt before it may have moved, because that copies it, or borrows it
 /// again.
@@ -299,7 +295,10 @@ where
     note = "a value that cannot be cloned is created in the body, or passed as a reference; of a \
             sender, return the value, and send it after the call"
 )]
-pub trait Needs<T, Kind> {}
+pub trait Needs<T, Kind> {
+    /// Requires that an attempt may move this value.
+    fn check(_: &T) {}
+}
 
 /// Needs `self`, or a part of it, which cannot be named in `clone(…)`.
 #[diagnostic::on_unimplemented(
@@ -307,7 +306,10 @@ pub trait Needs<T, Kind> {}
                what the body consumes",
     label = "moved by the first attempt"
 )]
-pub trait NeedsOfSelf<T, Kind> {}
+pub trait NeedsOfSelf<T, Kind> {
+    /// Requires that an attempt may move this value.
+    fn check(_: &T) {}
+}
 
 #[diagnostic::do_not_recommend]
 impl<Next: Needs<T, Kind>, T, Kind> NeedsOfSelf<T, Kind> for Next {}
@@ -320,7 +322,10 @@ impl<Next: Needs<T, Kind>, T, Kind> NeedsOfSelf<T, Kind> for Next {}
             attempt gets a clone",
     note = "or take a type that can be cloned: a `String`, a `Vec`, `Bytes`"
 )]
-pub trait NeedsOfGeneric<T, Kind> {}
+pub trait NeedsOfGeneric<T, Kind> {
+    /// Requires that an attempt may move this value.
+    fn check(_: &T) {}
+}
 
 #[diagnostic::do_not_recommend]
 impl<Next: Needs<T, Kind>, T, Kind> NeedsOfGeneric<T, Kind> for Next {}
@@ -338,27 +343,6 @@ pub struct Copied;
 /// Marks a `&mut T`, which a call borrows again.
 #[derive(Debug)]
 pub struct Reborrowed;
-
-/// Requires that an attempt may move the value and leave it to the next one.
-pub const fn needed_again<Kind, T>(_: &T)
-where
-    NextAttempt: Needs<T, Kind>,
-{
-}
-
-/// Requires that an attempt may move `self`, or this part of it.
-pub const fn needed_again_of_self<Kind, T>(_: &T)
-where
-    NextAttempt: NeedsOfSelf<T, Kind>,
-{
-}
-
-/// Requires that an attempt may move an argument of a type that the caller chooses.
-pub const fn needed_again_of_generic<Kind, T>(_: &T)
-where
-    NextAttempt: NeedsOfGeneric<T, Kind>,
-{
-}
 
 /// Returns whether a predicate holds. A function, so that the type of a closure's argument is
 /// inferred.

@@ -18,10 +18,20 @@ impl Request {
         Ok(self.signatures)
     }
 
+    #[retry]
+    async fn consumed(mut self) -> Result<u32, String> {
+        self.signatures += 1;
+        send(self).await
+    }
+
     #[retry(carry(self))]
     async fn carried(self) -> Result<u32, String> {
         Ok(self.signatures)
     }
+}
+
+async fn send(request: Request) -> Result<u32, String> {
+    Ok(request.signatures)
 }
 
 fn main() {}

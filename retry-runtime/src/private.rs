@@ -344,10 +344,19 @@ pub struct Copied;
 #[derive(Debug)]
 pub struct Reborrowed;
 
-/// Returns whether a predicate holds. A function, so that the type of a closure's argument is
-/// inferred.
+/// Returns whether a predicate of a value holds. A function, so that the type of a closure's
+/// argument is inferred.
 pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
     predicate(value)
+}
+
+/// Returns whether a predicate of an error holds.
+pub fn is_error<E: ?Sized, P>(error: &E, predicate: P) -> bool
+where
+    // rustc quotes this line, with its comment, if a predicate is of another type.
+    P: FnOnce(&E) -> bool, // not async; inside `anyhow::Error`: `|error| error.downcast_ref::<io::Error>().is_some_and(…)`
+{
+    predicate(error)
 }
 
 /// The wait that a server asked for. A function, so that the type of a closure's argument is
@@ -368,7 +377,10 @@ pub fn adjusted<E: ?Sized>(
 
 /// Returns the class that a user's function gives to an error. A function, so that the type of a
 /// closure's argument is inferred.
-pub fn kind_of<E: ?Sized>(error: &E, classify: impl FnOnce(&E) -> Option<Class>) -> Option<Class> {
+pub fn kind_of<E: ?Sized, F>(error: &E, classify: F) -> Option<Class>
+where
+    F: FnOnce(&E) -> Option<Class>, // `Some(Class::CONFLICT)`; `None` if the error itself says it
+{
     classify(error).map(Class::completed)
 }
 

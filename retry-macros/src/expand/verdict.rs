@@ -211,7 +211,7 @@ impl Expansion<'_> {
                     }));
                 }
                 Matcher::When(predicate) if typed => {
-                    conditions.push(call(predicate, quote!(__retry::is), quote!(error)));
+                    conditions.push(call(predicate, quote!(__retry::is_error), quote!(error)));
                 }
                 _ => {}
             }

@@ -1,6 +1,6 @@
 //! Closures of the wrong arity or type: the caret is at the closure.
 
-use retry_runtime::retry;
+use retry_runtime::{Class, retry};
 
 #[derive(Debug)]
 pub enum Failure {
@@ -36,6 +36,15 @@ async fn fetch_3() -> Result<u32, Failure> {
 
 #[retry(retry_after = |error, wait, now| None)]
 async fn fetch_4() -> Result<u32, Failure> {
+    Ok(1)
+}
+
+fn class(_: &Failure) -> Class {
+    Class::CONFLICT
+}
+
+#[retry(classify = class, retry_on = [conflict])]
+async fn fetch_5() -> Result<u32, Failure> {
     Ok(1)
 }
 

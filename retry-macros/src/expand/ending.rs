@@ -2,13 +2,14 @@
 //! not retried.
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, format_ident};
 use syn::Expr;
 
 use super::Expansion;
 use crate::args::OnFailure;
 use crate::function::types;
 use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::search::mentions;
 
 impl Expansion<'_> {
     /// Converts an outcome to what the function returns.
@@ -75,8 +76,10 @@ impl Expansion<'_> {
                         // The error is named, so that a wrong one is reported in the closure.
                         let mapped = types::error_of(&self.declared);
                         let mapped = mapped.map_or_else(|| quote!(_), ToTokens::to_token_stream);
-                        let path = quote!(__retry::map_error::<_, _, #mapped>);
-                        SpanRange::of(map).call(path, quote!(#ended, #map))
+                        let call = quote!(__retry::map_error::<_, _, #mapped>);
+                        let path = self.error_map("error_map", false);
+                        let function = path.unwrap_or_else(|| map.to_token_stream());
+                        SpanRange::of(map).call(call, quote!(#ended, #function))
                     }
                     None => ended,
                 }
@@ -109,6 +112,27 @@ impl Expansion<'_> {
                 quote!(let error = #error; #resolved)
             }
         }
+    }
+
+    /// Calls a `method` of the function at a path that `map_error` names. If the function does not
+    /// fit, the compiler reports that once, because all calls are at the same place.
+    fn error_map(&self, method: &str, by_reference: bool) -> Option<TokenStream> {
+        let map = self.map_error.filter(|map| matches!(map, Expr::Path(_)))?;
+        let error = types::error_of(&self.declared)?;
+        if mentions(error.to_token_stream(), &|word| word == "_") {
+            return None;
+        }
+        let (place, method) = (SpanRange::of(map), format_ident!("{method}"));
+        let path = place.write_path(quote!(__retry::MapsError::<#error, #error, _>::#method));
+        let borrow = by_reference.then(|| place.write_path(quote!(&)));
+        Some(place.call(path, quote!(#borrow #map)))
+    }
+
+    /// Requires that the function that maps the error fits, before the attempts: the error of the
+    /// body, which follows from it, is reported after it.
+    pub(super) fn check_error_map(&self) -> Option<TokenStream> {
+        let check = self.error_map("check", true)?;
+        Some(quote!(#check;))
     }
 
     /// The fallback, after the loop: while it is awaited, nothing of an attempt is alive.

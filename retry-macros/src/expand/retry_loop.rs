@@ -230,6 +230,7 @@ impl Expansion<'_> {
     fn before(&self) -> TokenStream {
         let locals = &self.args.policy.locals;
         let mut before = quote!(#(#locals)*);
+        before.extend(self.check_error_map());
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }

@@ -322,6 +322,50 @@ async fn only_a_timeout() -> Result<u32, ApiError> {
     Ok(7)
 }
 
+fn in_a_box<E>(error: RetryError<E>) -> Boxed
+where
+    E: Into<Boxed>,
+{
+    error.boxed()
+}
+
+type Boxed = Box<dyn std::error::Error + Send + Sync>;
+
+#[retry(map_error = in_a_box)]
+async fn mapped_by_a_generic_function() -> Result<u32, Boxed> {
+    Ok("7".parse()?)
+}
+
+#[retry(map_error = RetryError::into_error, timeout = "1s")]
+async fn mapped_by_a_method() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(map_error = RetryError::into_error)]
+fn mapped_behind_an_alias() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(map_error = map)]
+async fn mapped_by_an_argument<E>(
+    map: impl FnOnce(RetryError<E>) -> E + Copy,
+    fetch: impl Fn() -> Result<u32, E>,
+) -> Result<u32, E> {
+    fetch()
+}
+
+#[retry(map_error = map)]
+fn mapped_now<E>(
+    map: fn(RetryError<E>) -> E,
+    fetch: &dyn Fn() -> Result<u32, E>,
+) -> Result<u32, E> {
+    fetch()
+}
+
+fn last_of<E: From<Interrupted>>(error: RetryError<E>) -> E {
+    error.into_error()
+}
+
 #[retry(docs = false)]
 fn without_docs() -> Result<u32, ApiError> {
     Ok(7)
@@ -429,6 +473,10 @@ async fn run() -> Result<(), ApiError> {
     nothing().await;
     assert_eq!(with_reason().await.unwrap(), 7);
     assert_eq!(only_a_timeout().await? + without_docs()?, 14);
+    assert_eq!(mapped_by_a_method().await? + mapped_by_a_generic_function().await.unwrap(), 14);
+    assert_eq!(mapped_by_an_argument(last_of, || Ok::<_, ApiError>(7)).await?, 7);
+    assert_eq!(mapped_now(last_of, &|| Ok::<_, ApiError>(7))?, 7);
+    assert_eq!(mapped_behind_an_alias().unwrap(), 7);
     assert_eq!(may_hold_without_retries().await? + holds_without_retries().await?, 14);
     Ok(())
 }

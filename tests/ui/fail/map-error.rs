@@ -75,4 +75,23 @@ async fn without_a_type_in_a_block() -> Result<u32, AppError> {
     .await
 }
 
+#[derive(Debug)]
+enum Failure {
+    Unavailable(std::io::Error),
+}
+
+#[retry(map_error = Failure::Unavailable)]
+async fn by_a_variant_of_the_last_error() -> Result<String, Failure> {
+    Ok(std::fs::read_to_string("page")?)
+}
+
+fn unavailable(error: RetryError<std::io::Error>) -> Failure {
+    Failure::Unavailable(error.into_error())
+}
+
+#[retry(map_error = unavailable)]
+fn by_a_function_of_another_error() -> Result<String, Failure> {
+    Ok(std::fs::read_to_string("page").map_err(Failure::Unavailable)?)
+}
+
 fn main() {}

@@ -227,7 +227,7 @@ async fn later() -> Result<u32, ApiError> {
 }
 
 fn of_any<E>(error: RetryError<E>) -> u32 {
-    error.attempts()
+    u32::from(error.into_last().is_some())
 }
 
 #[retry(on_failure = fallback(of_any))]

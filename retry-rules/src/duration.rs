@@ -1,6 +1,6 @@
 //! Durations as people write them: `"500ms"`, `"30s"`, `"1h30m"`.
 //!
-//! The grammar is humantime's; the messages are the same in the attribute and in files.
+//! The grammar is humantime's; the messages are ours, and the same in the attribute and in files.
 
 use core::fmt;
 use core::time::Duration;
@@ -22,7 +22,7 @@ impl core::error::Error for InvalidDuration {}
 /// Parses a duration such as `"500ms"`, `"30s"` or `"1h30m"`.
 ///
 /// # Errors
-/// The text is not a duration: humantime's message, and what to write. A bare number lacks a unit.
+/// The text is not a duration: what is wrong, and what to write. A bare number lacks a unit.
 ///
 /// ```
 /// use core::time::Duration;
@@ -50,11 +50,38 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     } else {
         humantime::parse_duration(text)
     };
-    parsed.map_err(|error| {
-        InvalidDuration(format!(
-            "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`"
-        ))
-    })
+    parsed.map_err(|error| InvalidDuration(in_words(&error, trimmed)))
+}
+
+/// Returns what is wrong with a text, and what to write instead.
+fn in_words(error: &humantime::DurationError, text: &str) -> String {
+    use humantime::DurationError as Wrong;
+
+    let wrong = match error {
+        Wrong::UnknownUnit { unit, value, .. } if unit.is_empty() => {
+            // The number follows another one with its unit: `1m30`.
+            let before = text.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+            let last = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+            let next = match last.chars().next() {
+                Some('d') => "h",
+                Some('h') => "m",
+                Some('m') if !last.starts_with("ms") && !last.starts_with("mil") => "s",
+                _ => "ms",
+            };
+            return format!("{value} has no unit: write `\"{text}{next}\"`");
+        }
+        Wrong::UnknownUnit { unit, .. } => format!("there is no unit `{unit}`"),
+        Wrong::InvalidCharacter(_) => "a duration consists of numbers and units".to_string(),
+        Wrong::NumberExpected(0) => "a duration begins with a number".to_string(),
+        Wrong::NumberExpected(_) => "each unit of a duration needs a number before it".to_string(),
+        Wrong::NumberOverflow => "this number is too large, or too exact".to_string(),
+        Wrong::Empty => "this duration is empty".to_string(),
+    };
+    let lower = text.to_lowercase();
+    if lower != text && humantime::parse_duration(&lower).is_ok() {
+        return format!("{wrong}: write `\"{lower}\"`");
+    }
+    format!("{wrong}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
 }
 
 /// A duration of ISO 8601 as it is written here: `30s` for `PT30S`.
@@ -106,6 +133,30 @@ mod tests {
     fn a_carry_beyond_the_largest_duration_is_refused() {
         let error = parse("18446744073709551615s 1000000000ns").unwrap_err();
         assert!(error.to_string().contains("too large"));
+    }
+
+    #[test]
+    fn mistake_is_answered_with_the_duration_that_was_meant() {
+        for (text, message) in [
+            ("1m30", "30 has no unit: write `\"1m30s\"`"),
+            (" 2h 15 ", "15 has no unit: write `\"2h 15m\"`"),
+            ("1d12", "12 has no unit: write `\"1d12h\"`"),
+            ("1s500", "500 has no unit: write `\"1s500ms\"`"),
+            ("30S", "there is no unit `S`: write `\"30s\"`"),
+            ("5 Mins", "there is no unit `Mins`: write `\"5 mins\"`"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().to_string(), message);
+        }
+        for (text, message) in [
+            ("10 parsecs", "there is no unit `parsecs`: write a duration such as `\"500ms\"`"),
+            ("1:30", "a duration consists of numbers and units: write"),
+            ("soon", "a duration begins with a number: write"),
+            ("2 hours min", "each unit of a duration needs a number before it: write"),
+            ("", "this duration is empty: write"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{text}: {error}");
+        }
     }
 
     #[test]

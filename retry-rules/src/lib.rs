@@ -65,5 +65,7 @@ pub use rules::field::{Field, Fields};
 pub use rules::invalid::Invalid;
 pub use rules::messages::Style;
 #[doc(hidden)]
+pub use rules::messages::{Value, Values};
+#[doc(hidden)]
 pub use rules::options;
 pub use rules::table::{Rule, Rules};

@@ -20,10 +20,9 @@ mod tests;
 use core::fmt;
 
 use self::field::Field;
-use self::messages::Style;
+use self::messages::{Style, Values};
 use self::row::Row;
 use self::table::Rule;
-use crate::policy::Policy;
 
 /// The kind of settings that a rule concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,11 +65,11 @@ impl Rule {
     /// assert!(complaint.ends_with("such as `multiplier: 2.0`"));
     /// ```
     pub fn worded(self, style: Style) -> impl fmt::Display {
-        RuleMessage { rule: self, style, policy: None }
+        RuleMessage { rule: self, style, values: None }
     }
 
-    /// Returns the message followed by the numbers in `policy`, because some may be defaults that
-    /// are not visible in the settings.
+    /// Returns the message with the values of a policy, a breaker or a quota, because some may be
+    /// defaults that are not visible in the settings.
     ///
     /// ```
     /// use core::time::Duration;
@@ -78,10 +77,10 @@ impl Rule {
     ///
     /// let policy = Policy::new().initial_delay(Duration::from_secs(60));
     /// let complaint = Rule::InitialAboveMax.explained(Style::Attribute, &policy).to_string();
-    /// assert!(complaint.contains("max_delay 30s"));
+    /// assert!(complaint.starts_with("`initial_delay` (1m) is longer than `max_delay` (30s, the default)"));
     /// ```
-    pub fn explained(self, style: Style, policy: &Policy) -> impl fmt::Display {
-        RuleMessage { rule: self, style, policy: Some(policy) }
+    pub fn explained(self, style: Style, values: &dyn Values) -> impl fmt::Display {
+        RuleMessage { rule: self, style, values: Some(values) }
     }
 }
 
@@ -94,15 +93,15 @@ impl fmt::Display for Rule {
 struct RuleMessage<'a> {
     rule: Rule,
     style: Style,
-    policy: Option<&'a Policy>,
+    values: Option<&'a dyn Values>,
 }
 
 impl fmt::Display for RuleMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = self.rule.row();
-        messages::write_all(row.parts, self.style, f)?;
-        match self.policy {
-            Some(policy) => messages::write_numbers(row.numbers, self.style, policy, f),
+        messages::write_all(row.parts, self.style, self.values, f)?;
+        match self.values {
+            Some(values) => messages::write_numbers(row.numbers, self.style, values, f),
             None => Ok(()),
         }
     }

@@ -4,12 +4,11 @@
 //! that reads a `const` expression or a shared policy is left to const evaluation, together with
 //! the expression to blame.
 
-use core::fmt::Display;
 use core::ops::Range;
 
 use proc_macro2::TokenStream;
 
-use retry_rules::{Attempts, BreakerConfig, Fields, Policy, Rule, Rules, Style};
+use retry_rules::{Attempts, BreakerConfig, Fields, Policy, Rule, Rules, Style, Values};
 
 use crate::options::settings::{Base, Draft, Settings};
 use crate::tokens::errors::Errors;
@@ -30,13 +29,10 @@ pub(crate) struct Checked<C = Policy> {
 }
 
 /// A configuration to which rules apply.
-pub(crate) trait Configuration: Copy + Default {
+pub(crate) trait Configuration: Copy + Default + Values {
     const SETTINGS: retry_rules::SettingsKind;
 
     fn broken_rules(&self, written: Fields) -> Rules;
-
-    /// The message for a broken rule.
-    fn explained(&self, rule: Rule) -> impl Display;
 
     /// The elements of a list that are to blame.
     fn blamed(&self, _rule: Rule, _length: usize) -> Range<usize> {
@@ -49,10 +45,6 @@ impl Configuration for Policy {
 
     fn broken_rules(&self, written: Fields) -> Rules {
         Rules::broken_by_policy(self, written)
-    }
-
-    fn explained(&self, rule: Rule) -> impl Display {
-        rule.explained(Style::Attribute, self)
     }
 
     fn blamed(&self, rule: Rule, delays: usize) -> Range<usize> {
@@ -72,10 +64,6 @@ impl Configuration for BreakerConfig {
 
     fn broken_rules(&self, written: Fields) -> Rules {
         Rules::broken_by_breaker(self, written)
-    }
-
-    fn explained(&self, rule: Rule) -> impl Display {
-        rule
     }
 }
 
@@ -107,7 +95,7 @@ pub(crate) fn check_settings<C: Configuration>(
     for rule in config.broken_rules(written).iter() {
         let fields = Fields::from_slice(rule.fields());
         if !fields.intersects(unknown) {
-            errors.at(blamed(rule), config.explained(rule));
+            errors.at(blamed(rule), rule.explained(Style::Attribute, &config));
             wrong = wrong.union(fields);
         }
     }

@@ -27,6 +27,8 @@ impl Serialize for AttemptsKey {
 
 deserialize_scalar!(AttemptsKey);
 
+const WITHOUT_END: &str = "`unlimited` together with a bound, such as a `max_elapsed` of \"10m\"";
+
 impl Scalar for AttemptsKey {
     const EXPECTED: &'static str = "a number of attempts, or `unlimited`";
 
@@ -35,12 +37,12 @@ impl Scalar for AttemptsKey {
             WrittenNumber::Unsigned(attempts) => match u32::try_from(attempts) {
                 Ok(attempts) => Ok(Self(Attempts::Limited(attempts))),
                 Err(_) => Err(E::custom(format!(
-                    "{attempts} attempts are too many: write at most {}, or `unlimited`",
+                    "{attempts} attempts are too many: write at most {}, or {WITHOUT_END}",
                     u32::MAX
                 ))),
             },
             WrittenNumber::Negative(attempts) => Err(E::custom(format!(
-                "{attempts} is not a number of attempts: write at least 1, or `unlimited`"
+                "{attempts} is not a number of attempts: write at least 1, or {WITHOUT_END}"
             ))),
             WrittenNumber::Float(_) => Err(number.unexpected(Self::EXPECTED)),
         }

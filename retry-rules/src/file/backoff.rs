@@ -17,10 +17,12 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visito
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Span;
+use super::config_keys::Number;
 use super::map_only::{NamedFields, unknown_key};
 use super::scalar::float_or_map;
 use crate::foreign_names::BACKOFF;
 use crate::policy::backoff::Backoff;
+use crate::rules::messages::Style;
 use crate::suggest::{key_meant, meant, unknown_choice, unknown_word};
 
 /// The curves; the settings of each, with all their names; and those that it requires.
@@ -96,7 +98,7 @@ impl<'de> Visitor<'de> for SettingsOf<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Inside, E> {
-        Err(E::custom(instead_of(self.0, value)))
+        Err(E::custom(instead_of::<E>(self.0, value)))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Inside, E> {
@@ -113,7 +115,7 @@ impl<'de> Visitor<'de> for SettingsOf<'_> {
 }
 
 /// Returns what to write for a curve with this text as its settings, such as `base = 3.0`.
-fn instead_of(curve: &str, settings: &str) -> String {
+fn instead_of<E>(curve: &str, settings: &str) -> String {
     let number_or_text = |value: &str| {
         let value = value.trim().trim_matches('"');
         if value.parse::<f64>().is_ok() { value.to_owned() } else { format!("\"{value}\"") }
@@ -131,19 +133,29 @@ fn instead_of(curve: &str, settings: &str) -> String {
             );
         }
         ("custom", _) => {
-            return format!(
-                "a custom backoff has a list of `delays`: write `{{ custom: {{ delays: [{value}] }} \
-                 }}`, with `=` for `:` in TOML"
-            );
+            let written = as_map::<E>(&format!("{{ custom: {{ delays: [{value}] }} }}"));
+            return format!("a custom backoff has a list of `delays`: write {written}");
         }
         (_, Some(key)) => key,
         ("linear", None) => "increment",
         (_, None) => "base",
     };
-    format!(
-        "the settings of the `{curve}` backoff are a map: write `{{ {curve}: {{ {key}: {value} }} }}`, \
-         with `=` for `:` in TOML"
-    )
+    let written = as_map::<E>(&format!("{{ {curve}: {{ {key}: {value} }} }}"));
+    format!("the settings of the `{curve}` backoff are a map: write {written}")
+}
+
+/// Returns a map as it is written in the format of the file, as far as the type of its reader's
+/// errors reveals it.
+fn as_map<E>(map: &str) -> String {
+    let reader = core::any::type_name::<E>();
+    let in_toml = map.replace(": ", " = ");
+    if Style::of_file::<E>() == Style::Toml {
+        format!("`{in_toml}`")
+    } else if ["yaml", "saphyr", "json"].iter().any(|format| reader.contains(format)) {
+        format!("`{map}`")
+    } else {
+        format!("`{map}`, in TOML `{in_toml}`")
+    }
 }
 
 /// All settings that a backoff may have inside, with all their names.
@@ -154,7 +166,7 @@ struct Inside {
     initial: Option<Span>,
     increment: Option<Span>,
     #[serde(alias = "multiplier")]
-    base: Option<f64>,
+    base: Option<Number>,
     delays: Option<Vec<Span>>,
 }
 
@@ -174,16 +186,17 @@ impl Inside {
         let backoff = match name {
             "fixed" => Backoff::Fixed,
             "linear" => {
-                let increment = self.increment.ok_or_else(|| E::custom(Missing::Increment))?;
+                let increment =
+                    self.increment.ok_or_else(|| E::custom(Missing::increment::<E>()))?;
                 Backoff::Linear { increment: increment.into() }
             }
             "exponential" => match self.base {
-                Some(base) => Backoff::Exponential { base },
+                Some(base) => Backoff::Exponential { base: base.into() },
                 None => Backoff::DEFAULT,
             },
             "fibonacci" => Backoff::Fibonacci,
             "custom" => {
-                let delays = self.delays.ok_or_else(|| E::custom(Missing::Delays))?;
+                let delays = self.delays.ok_or_else(|| E::custom(Missing::delays::<E>()))?;
                 Backoff::custom(delays.into_iter().map(Duration::from).collect::<Vec<_>>())
             }
             other => return Err(unknown_choice(other, NAMES)),
@@ -231,28 +244,34 @@ fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey
 ///
 /// For values written on one line, such as environment variables, the reader formats it with
 /// `{:#}`.
-#[derive(Clone, Copy)]
-enum Missing {
-    Increment,
-    Delays,
+struct Missing {
+    needed: &'static str,
+    as_map: String,
+    in_one_line: &'static str,
+}
+
+impl Missing {
+    fn increment<E>() -> Self {
+        Self {
+            needed: "a linear backoff needs an `increment`",
+            as_map: as_map::<E>("{ linear: { increment: \"2s\" } }"),
+            in_one_line: "`linear(increment = 2s)`",
+        }
+    }
+
+    fn delays<E>() -> Self {
+        Self {
+            needed: "a custom backoff needs `delays`",
+            as_map: as_map::<E>("{ custom: { delays: [\"500ms\", \"1s\"] } }"),
+            in_one_line: "`custom(500ms, 1s)`",
+        }
+    }
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (needed, as_a_map, in_one_line) = match self {
-            Self::Increment => (
-                "a linear backoff needs an `increment`",
-                "{ linear: { increment: \"2s\" } }`, in TOML `{ linear = { increment = \"2s\" } }",
-                "linear(increment = 2s)",
-            ),
-            Self::Delays => (
-                "a custom backoff needs `delays`",
-                "{ custom: { delays: [\"500ms\", \"1s\"] } }`, in TOML `{ custom = { delays = \
-                 [\"500ms\", \"1s\"] } }",
-                "custom(500ms, 1s)",
-            ),
-        };
-        write!(f, "{needed}: write `{}`", if f.alternate() { in_one_line } else { as_a_map })
+        let Self { needed, as_map, in_one_line } = self;
+        write!(f, "{needed}: write {}", if f.alternate() { in_one_line } else { as_map.as_str() })
     }
 }
 
@@ -271,7 +290,7 @@ impl<'de> Deserialize<'de> for BackoffKey {
                 let call = name.split_once('(').map(|(curve, settings)| (curve.trim(), settings));
                 if let Some((curve, settings)) = call.filter(|(curve, _)| NAMES.contains(curve)) {
                     let settings = settings.trim_end().trim_end_matches(')');
-                    return Err(E::custom(instead_of(curve, settings)));
+                    return Err(E::custom(instead_of::<E>(curve, settings)));
                 }
                 if !NAMES.contains(&name) {
                     return Err(unknown_word(name, NAMES, &self));

@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config_keys::{Number, config_keys, non_default};
+use super::config_keys::{Count, Number, config_keys, non_default};
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
 use super::span::Span;
@@ -31,9 +31,7 @@ breaker_settings!(breaker_keys! {});
 
 /// The types of keys, by the kinds of their settings.
 mod kinds {
-    pub(super) use super::{HalfOpenKey as HalfOpen, Number as Share, Span as Time};
-
-    pub(super) type Count = u32;
+    pub(super) use super::{Count, HalfOpenKey as HalfOpen, Number as Share, Span as Time};
 }
 
 /// `probes` or `gradual`.
@@ -54,7 +52,7 @@ impl From<HalfOpenKey> for HalfOpen {
 }
 
 impl BreakerKeys {
-    fn checked(&self) -> Result<BreakerConfig, InvalidKeys> {
+    fn checked(&self, style: Style) -> Result<BreakerConfig, InvalidKeys> {
         if self.window_calls.is_some() && self.window_time.is_some() {
             return Err(InvalidKeys::new(
                 "window_time",
@@ -64,8 +62,7 @@ impl BreakerKeys {
         if self.slow_call.is_some() != self.slow_rate.is_some() {
             return Err(InvalidKeys::new(
                 if self.slow_call.is_some() { "slow_call" } else { "slow_rate" },
-                "`slow_call` and `slow_rate` go together: write `slow_call: \"2s\"` and \
-                 `slow_rate: 0.5`",
+                "`slow_call` and `slow_rate` go together: set both, such as to \"2s\" and 0.5",
             ));
         }
         let (mut config, written) = self.config();
@@ -74,7 +71,7 @@ impl BreakerKeys {
         if broken.is_empty() {
             return Ok(config);
         }
-        Err(InvalidKeys::broken(broken, None, written, Style::Command))
+        Err(InvalidKeys::broken(broken, &config, written, style))
     }
 }
 
@@ -85,20 +82,23 @@ impl From<&BreakerConfig> for BreakerKeys {
         let window = Some(config.window).filter(|window| *window != default.window);
         let window = window.filter(|_| config.is_by_rate());
         let (window_calls, window_time) = match window {
-            Some(Window::Calls(calls)) => (Some(calls), None),
+            Some(Window::Calls(calls)) => (Some(Count(calls)), None),
             Some(Window::Time(time)) => (None, Some(Span(time))),
             None => (None, None),
         };
-        let minimum_calls = non_default(config.minimum_calls, default.minimum_calls);
+        let minimum_calls = non_default(Count(config.minimum_calls), Count(default.minimum_calls));
         Self {
-            failure_threshold: config.is_threshold_set.then_some(config.failure_threshold),
+            failure_threshold: config.is_threshold_set.then_some(Count(config.failure_threshold)),
             failure_rate: config.failure_rate.map(Number),
             window_calls,
             window_time,
             minimum_calls: minimum_calls.filter(|_| config.is_by_rate()),
             slow_call: config.slow_calls.map(|slow| Span(slow.longer_than)),
             slow_rate: config.slow_calls.map(|slow| Number(slow.rate)),
-            success_threshold: non_default(config.success_threshold, default.success_threshold),
+            success_threshold: non_default(
+                Count(config.success_threshold),
+                Count(default.success_threshold),
+            ),
             timeout: non_default(Span(config.timeout), Span(default.timeout)),
             timeout_growth: non_default(
                 Number(config.timeout_growth),
@@ -109,7 +109,10 @@ impl From<&BreakerConfig> for BreakerKeys {
                 Number(config.timeout_jitter),
                 Number(default.timeout_jitter),
             ),
-            half_open_requests: non_default(config.half_open_requests, default.half_open_requests),
+            half_open_requests: non_default(
+                Count(config.half_open_requests),
+                Count(default.half_open_requests),
+            ),
             half_open_for: config.half_open_for.map(Span),
             half_open: (config.half_open == HalfOpen::Gradual).then_some(HalfOpenKey::Gradual),
             stage_time: config
@@ -126,7 +129,7 @@ impl From<&BreakerConfig> for BreakerKeys {
 impl<'de> Deserialize<'de> for BreakerConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: BreakerKeys = from_map(deserializer, "a map of a breaker's settings")?;
-        keys.checked().map_err(D::Error::custom)
+        keys.checked(Style::of_file::<D::Error>()).map_err(D::Error::custom)
     }
 }
 

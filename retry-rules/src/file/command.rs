@@ -13,7 +13,7 @@ use self::list::list;
 use super::attempts::AttemptsKey;
 use super::backoff::BackoffKey;
 use super::bound::BoundKey;
-use super::config_keys::non_default;
+use super::config_keys::{Count, Number, non_default};
 use super::draft::Draft;
 use super::invalid_keys::InvalidKeys;
 use super::jitter::JitterKey;
@@ -217,12 +217,12 @@ impl<R, F> CommandKeys<R, F> {
     pub fn write_to(&self, draft: &mut Draft) -> Result<(), InvalidKeys> {
         self.write_fields(draft);
         if let Some(max) = self.max_hedges {
-            draft.write(Field::MaxHedges).max_hedges = max;
+            draft.write(Field::MaxHedges).max_hedges = max.into();
         }
         if let Some(backoff) = self.backoff {
             draft.backoff(backoff, self.initial_delay.map(Duration::from))?;
         }
-        draft.jitter(self.jitter, self.jitter_factor)
+        draft.jitter(self.jitter, self.jitter_factor.map(f64::from))
     }
 }
 
@@ -281,10 +281,11 @@ impl<R, F> From<Policy> for CommandKeys<R, F> {
         }
         let mut keys = Self {
             jitter_factor: match policy.jitter {
-                Jitter::Proportional(factor) => Some(factor),
+                Jitter::Proportional(factor) => Some(Number(factor)),
                 _ => None,
             },
             max_hedges: non_default(policy.max_hedges, Policy::new().max_hedges)
+                .map(Count)
                 .filter(|_| !policy.hedge.is_none()),
             ..Self::of_options(&policy)
         };
@@ -296,7 +297,7 @@ impl<R, F> From<Policy> for CommandKeys<R, F> {
 impl<'de> Deserialize<'de> for Policy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: CommandKeys = from_map(deserializer, "a map of a policy's settings")?;
-        keys.policy().map_err(D::Error::custom)
+        keys.policy_in(Style::of_file::<D::Error>()).map_err(D::Error::custom)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod number;
 
-pub(super) use self::number::Number;
+pub(super) use self::number::{Count, Number};
 
 /// Returns the value if it differs from the default: only such settings are written to files.
 pub(super) fn non_default<T: PartialEq + Copy>(value: T, default: T) -> Option<T> {

@@ -149,7 +149,7 @@ impl Draft {
         if broken.is_empty() {
             return Ok(self.policy);
         }
-        Err(InvalidKeys::broken(broken, Some(&self.policy), self.written, style))
+        Err(InvalidKeys::broken(broken, &self.policy, self.written, style))
     }
 }
 

@@ -5,9 +5,8 @@ use core::fmt;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use crate::policy::Policy;
 use crate::rules::field::{Field, Fields};
-use crate::rules::messages::Style;
+use crate::rules::messages::{Style, Values};
 use crate::rules::table::Rules;
 
 /// Keys that can be parsed, but do not form valid settings: they break rules, or contradict one
@@ -42,10 +41,10 @@ impl InvalidKeys {
     }
 
     /// Creates the error for the `broken` rules of settings, of which the fields `written` are in
-    /// the file. If they are a policy's settings, its numbers are shown.
+    /// the file, with their values.
     pub(super) fn broken(
         broken: Rules,
-        policy: Option<&Policy>,
+        values: &dyn Values,
         written: Fields,
         style: Style,
     ) -> Self {
@@ -54,13 +53,8 @@ impl InvalidKeys {
             .flat_map(super::super::rules::table::Rule::fields)
             .filter(|field| written.contains(whole(**field)))
             .flat_map(|field| keys(style, *field));
-        let complaints: Vec<_> = broken
-            .iter()
-            .map(|rule| match policy {
-                Some(policy) => rule.explained(style, policy).to_string(),
-                None => rule.worded(style).to_string(),
-            })
-            .collect();
+        let complaints: Vec<_> =
+            broken.iter().map(|rule| rule.explained(style, values).to_string()).collect();
         Self { keys: blamed.collect(), message: complaints.join("; ") }
     }
 }
@@ -88,7 +82,9 @@ fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
         Field::Base | Field::Increment | Field::Delays | Field::InitialDelay => Some("backoff"),
         Field::JitterFactor => Some("jitter"),
         Field::Budget => Some("budget"),
-        Field::Attempts if matches!(style, Style::Command | Style::Step) => Some("max_attempts"),
+        Field::Attempts if matches!(style, Style::Command | Style::Toml | Style::Step) => {
+            Some("max_attempts")
+        }
         _ => None,
     };
     style.name(field).into_iter().chain(other)

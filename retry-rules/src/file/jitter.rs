@@ -5,6 +5,7 @@ use core::fmt;
 use serde::de::Error;
 use serde::{Serialize, Serializer};
 
+use super::config_keys::Number;
 use super::scalar::{Scalar, WrittenNumber};
 use crate::policy::jitter::Jitter;
 use crate::suggest::unknown_word;
@@ -74,9 +75,10 @@ impl Scalar for JitterKey {
         if let Some(range) = Jitter::parse_range(name) {
             return range.map(Self).map_err(E::custom);
         }
-        match NAMED.into_iter().find(|jitter| jitter.name() == name) {
-            Some(jitter) => Ok(Self(jitter)),
-            None => Err(unknown_word(name, &NAMED.map(Jitter::name), &Self::EXPECTED)),
+        match (NAMED.into_iter().find(|jitter| jitter.name() == name), Number::meant(name)) {
+            (Some(jitter), _) => Ok(Self(jitter)),
+            (None, Some(number)) => Err(E::custom(number)),
+            (None, None) => Err(unknown_word(name, &NAMED.map(Jitter::name), &Self::EXPECTED)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config_keys::{Number, config_keys, non_default};
+use super::config_keys::{Count, Number, config_keys, non_default};
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
 use crate::quota::QuotaConfig;
@@ -14,11 +14,11 @@ use crate::rules::table::Rules;
 config_keys! {
     /// The keys as written in a file.
     struct QuotaKeys of QuotaConfig {
-        capacity: u32 => Capacity,
-        retry_cost: u32 => RetryCost,
-        timeout_cost: u32 => TimeoutCost,
-        throttling_cost: u32 => ThrottlingCost,
-        success_refund: u32 => SuccessRefund,
+        capacity: Count => Capacity,
+        retry_cost: Count => RetryCost,
+        timeout_cost: Count => TimeoutCost,
+        throttling_cost: Count => ThrottlingCost,
+        success_refund: Count => SuccessRefund,
         refill_per_sec: Number => RefillPerSec,
         share: Number => Share,
     }
@@ -30,11 +30,14 @@ impl From<&QuotaConfig> for QuotaKeys {
     fn from(config: &QuotaConfig) -> Self {
         let default = QuotaConfig::new();
         Self {
-            capacity: non_default(config.capacity, default.capacity),
-            retry_cost: non_default(config.retry_cost, default.retry_cost),
-            timeout_cost: non_default(config.timeout_cost, default.timeout_cost),
-            throttling_cost: config.throttling_cost,
-            success_refund: non_default(config.success_refund, default.success_refund),
+            capacity: non_default(Count(config.capacity), Count(default.capacity)),
+            retry_cost: non_default(Count(config.retry_cost), Count(default.retry_cost)),
+            timeout_cost: non_default(Count(config.timeout_cost), Count(default.timeout_cost)),
+            throttling_cost: config.throttling_cost.map(Count),
+            success_refund: non_default(
+                Count(config.success_refund),
+                Count(default.success_refund),
+            ),
             refill_per_sec: non_default(
                 Number(config.refill_per_sec),
                 Number(default.refill_per_sec),
@@ -52,7 +55,8 @@ impl<'de> Deserialize<'de> for QuotaConfig {
         if broken.is_empty() {
             return Ok(config);
         }
-        Err(D::Error::custom(InvalidKeys::broken(broken, None, written, Style::Command)))
+        let style = Style::of_file::<D::Error>();
+        Err(D::Error::custom(InvalidKeys::broken(broken, &config, written, style)))
     }
 }
 

@@ -3,10 +3,96 @@
 
 use core::fmt;
 
+use core::time::Duration;
+
 use super::field::Field;
-use crate::policy::Policy;
+use crate::breaker::BreakerConfig;
 use crate::policy::backoff::Backoff;
 use crate::policy::display_duration::DisplayDuration;
+use crate::policy::{Attempts, Policy};
+use crate::quota::QuotaConfig;
+
+/// A value in a message.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// `30s`
+    Time(Duration),
+    /// `3`
+    Count(u32),
+}
+
+impl Value {
+    /// Returns whether this is the default that a message names.
+    fn is(self, default: &str) -> bool {
+        match self {
+            Self::Time(time) => {
+                let seconds = default.strip_suffix('s').and_then(|seconds| seconds.parse().ok());
+                seconds.map(Duration::from_secs) == Some(time)
+            }
+            Self::Count(count) => default.parse() == Ok(count),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Time(time) => DisplayDuration(time).fmt(f),
+            Self::Count(count) => count.fmt(f),
+        }
+    }
+}
+
+/// Settings whose values are shown in messages.
+#[doc(hidden)]
+pub trait Values {
+    /// Returns the value of a field, the default if it was not set.
+    fn value(&self, field: Field) -> Option<Value>;
+
+    /// Returns the shortest possible first wait.
+    fn first_wait(&self) -> Option<Duration> {
+        None
+    }
+}
+
+impl Values for Policy {
+    fn value(&self, field: Field) -> Option<Value> {
+        match (field, self.attempts, self.backoff) {
+            (Field::Attempts, Attempts::Limited(attempts), _) => Some(Value::Count(attempts)),
+            (Field::Delays, _, Backoff::Custom(delays)) => {
+                u32::try_from(delays.len()).ok().map(Value::Count)
+            }
+            (Field::MaxDelay, ..) => Some(Value::Time(self.get_max_delay())),
+            _ => self.time(field).limit().map(Value::Time),
+        }
+    }
+
+    fn first_wait(&self) -> Option<Duration> {
+        Some(self.wait_interval(1, None).0)
+    }
+}
+
+impl Values for BreakerConfig {
+    fn value(&self, field: Field) -> Option<Value> {
+        Some(match field {
+            Field::MinimumCalls => Value::Count(self.minimum_calls),
+            Field::OpenTimeout => Value::Time(self.timeout),
+            Field::MaxTimeout => Value::Time(self.get_max_timeout()),
+            _ => return None,
+        })
+    }
+}
+
+impl Values for QuotaConfig {
+    fn value(&self, field: Field) -> Option<Value> {
+        Some(Value::Count(match field {
+            Field::RetryCost => self.retry_cost,
+            Field::TimeoutCost => self.timeout_cost,
+            _ => return None,
+        }))
+    }
+}
 
 /// The spelling of settings where they are written.
 ///
@@ -19,6 +105,8 @@ pub enum Style {
     Attribute,
     /// `attempts: 1`, in a file.
     Command,
+    /// `attempts = 1`, in a file in TOML.
+    Toml,
     /// `attempts: 1`, for a step of a workflow file, which has no deadline and no hedges.
     Step,
     /// `max_attempts: 1`, in a file.
@@ -41,7 +129,9 @@ impl Style {
     /// ```
     pub const fn name(self, field: Field) -> Option<&'static str> {
         match (self, field) {
-            (Self::Command | Self::Step | Self::Workflow, Field::Budget) => Some("retry_budget"),
+            (Self::Command | Self::Toml | Self::Step | Self::Workflow, Field::Budget) => {
+                Some("retry_budget")
+            }
             (Self::Workflow, Field::Attempts) => Some("max_attempts"),
             (Self::Workflow, Field::InitialDelay) => Some("initial"),
             (Self::Workflow, Field::Base) => Some("multiplier"),
@@ -57,10 +147,17 @@ impl Style {
         }
     }
 
+    /// Returns the style of a file in the command style whose reader has this type of errors, as
+    /// far as that reveals the format.
+    #[doc(hidden)]
+    pub fn of_file<E>() -> Self {
+        if core::any::type_name::<E>().contains("toml") { Self::Toml } else { Self::Command }
+    }
+
     /// The text between a name and its value.
     const fn sign(self) -> &'static str {
         match self {
-            Self::Attribute => " = ",
+            Self::Attribute | Self::Toml => " = ",
             _ => ": ",
         }
     }
@@ -71,6 +168,17 @@ impl Style {
             (Self::Override, _) => None,
             (Self::Task, Field::MaxDelay) => Some("300s"),
             _ => Some(default),
+        }
+    }
+
+    /// The quotes around a value that the attribute writes as a word or as a list of one word.
+    fn quotes(self, value: &str) -> (&'static str, &'static str) {
+        let is_word = |value: &str| value.starts_with(|c: char| c.is_ascii_alphabetic());
+        match (self, value.strip_prefix('[')) {
+            (Self::Toml, None) if is_word(value) => ("\"", "\""),
+            (Self::Toml, Some(list)) if is_word(list) => ("[\"", "\"]"),
+            (_, Some(_)) => ("[", "]"),
+            _ => ("", ""),
         }
     }
 
@@ -86,8 +194,8 @@ pub(super) enum Part {
     Words(&'static str),
     /// `` `attempts` ``
     Name(Field),
-    /// `` `max_delay` (30s unless set) ``
-    NameUnlessSet(Field, &'static str),
+    /// `` `max_delay` (30s unless set) ``, or the value that is set.
+    NameOrValue(Field, &'static str),
     /// The default of a setting.
     Default(Field, &'static str),
     /// `` `max_delay = "30s"` ``
@@ -99,7 +207,12 @@ pub(super) enum Part {
 }
 
 impl Part {
-    fn write(self, style: Style, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(
+        self,
+        style: Style,
+        values: Option<&dyn Values>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
         match self {
             Self::Words(words) => f.write_str(words),
             Self::Name(field) => {
@@ -107,11 +220,16 @@ impl Part {
                 style.write_name(field, f)?;
                 f.write_str("`")
             }
-            Self::NameUnlessSet(field, default) => {
-                Self::Name(field).write(style, f)?;
-                match style.default(field, default) {
-                    Some(default) => write!(f, " ({default} unless set)"),
-                    None => Ok(()),
+            Self::NameOrValue(field, default) => {
+                Self::Name(field).write(style, values, f)?;
+                let value = values.and_then(|values| values.value(field));
+                match (style.default(field, default), value) {
+                    (Some(default), None) => write!(f, " ({default} unless set)"),
+                    (Some(default), Some(value)) if value.is(default) => {
+                        write!(f, " ({value}, the default)")
+                    }
+                    (_, Some(value)) => write!(f, " ({value})"),
+                    (None, None) => Ok(()),
                 }
             }
             Self::Default(field, default) => {
@@ -120,7 +238,9 @@ impl Part {
             Self::Setting(field, value) => {
                 f.write_str("`")?;
                 style.write_name(field, f)?;
-                write!(f, "{}{value}`", style.sign())
+                let (before, after) = style.quotes(value);
+                let value = value.trim_matches(['[', ']']);
+                write!(f, "{}{before}{value}{after}`", style.sign())
             }
             Self::Calls(calls) => {
                 let number = if style == Style::Task { calls.saturating_sub(1) } else { calls };
@@ -130,7 +250,7 @@ impl Part {
             }
             Self::Where(field, parts) => {
                 if style.name(field).is_some() {
-                    write_all(parts, style, f)?;
+                    write_all(parts, style, values, f)?;
                 }
                 Ok(())
             }
@@ -138,8 +258,13 @@ impl Part {
     }
 }
 
-pub(super) fn write_all(parts: &[Part], style: Style, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    parts.iter().try_for_each(|part| part.write(style, f))
+pub(super) fn write_all(
+    parts: &[Part],
+    style: Style,
+    values: Option<&dyn Values>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    parts.iter().try_for_each(|part| part.write(style, values, f))
 }
 
 /// A number relevant to a message; it may be a default that was not written.
@@ -152,22 +277,19 @@ pub(super) enum Number {
 }
 
 impl Number {
-    fn write(self, style: Style, policy: &Policy, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut time = |field, time| {
-            style.write_name(field, f)?;
-            write!(f, " {}", DisplayDuration(time))
+    fn write(self, style: Style, values: &dyn Values, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = match self {
+            Self::FirstWait => values.first_wait().map(Value::Time),
+            Self::Of(field) => values.value(field),
         };
+        let value = value.unwrap_or(Value::Count(0));
         match self {
-            Self::FirstWait => {
-                write!(f, "first wait {}", DisplayDuration(policy.wait_interval(1, None).0))
+            Self::FirstWait => write!(f, "first wait {value}"),
+            Self::Of(Field::Delays) => write!(f, "{value} delays"),
+            Self::Of(field) => {
+                style.write_name(field, f)?;
+                write!(f, " {value}")
             }
-            Self::Of(Field::Attempts) => write!(f, "{} attempts", policy.attempts),
-            Self::Of(Field::Delays) => match policy.backoff {
-                Backoff::Custom(delays) => write!(f, "{} delays", delays.len()),
-                _ => f.write_str("no delays"),
-            },
-            Self::Of(Field::MaxDelay) => time(Field::MaxDelay, policy.get_max_delay()),
-            Self::Of(field) => time(field, policy.time(field).limit().unwrap_or_default()),
         }
     }
 }
@@ -176,12 +298,12 @@ impl Number {
 pub(super) fn write_numbers(
     numbers: &[Number],
     style: Style,
-    policy: &Policy,
+    values: &dyn Values,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     for (i, number) in numbers.iter().enumerate() {
         f.write_str(if i == 0 { " (" } else { ", " })?;
-        number.write(style, policy, f)?;
+        number.write(style, values, f)?;
     }
     if numbers.is_empty() { Ok(()) } else { f.write_str(")") }
 }

@@ -47,7 +47,7 @@ macro_rules! policy_options {
 
             /// Spreads each wait.
             /// `jitter` alone is ±30 %. Also `full`, `equal`, `decorrelated`, `none`; upwards only: `up(0.3)`, `"0ms..250ms"`.
-            jitter => Jitter { jitter_factor => JitterFactor: f64 } []
+            jitter => Jitter { jitter_factor => JitterFactor: Number } []
                 Jitter(jitter, "0.25", "none");
 
             /// Bounds the sum of the waits, not the time inside the calls.
@@ -69,7 +69,7 @@ macro_rules! policy_options {
 
             /// An attempt that has not answered after this is joined by another one, and the first success counts.
             /// See [hedging](crate::guide::hedging). Also `hedge(after = "200ms", max = 2)`, `hedge = p95`, and `hedge` alone, for the hedge of the `policy`; async only.
-            hedge => Hedge { max_hedges => MaxHedges: u32 } []
+            hedge => Hedge { max_hedges => MaxHedges: Count } []
                 Hedge(with_hedges, "\"200ms\"", "none", Hedges);
         }
     };

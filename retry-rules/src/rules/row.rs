@@ -30,7 +30,7 @@ pub(super) struct Row {
 /// | `"words"` | words |
 /// | `(max_delay)` | `` `max_delay` `` |
 /// | `(max_delay = "1s")` | `` `max_delay = "1s"` `` |
-/// | `(max_delay or "30s")` | `` `max_delay` (30s unless set) `` |
+/// | `(max_delay or "30s")` | `` `max_delay` (30s unless set) ``, or with the value that is set |
 /// | `(default attempts 3)` | 3 |
 /// | `(calls 1)` | `` `attempts = 1` `` |
 /// | `(where deadline: "words" …)` | words; nothing in a style without a `deadline` |
@@ -117,7 +117,7 @@ macro_rules! part {
     };
     ($section:ident ($name:ident)) => { Part::Name(field::$section::$name) };
     ($section:ident ($name:ident or $default:literal)) => {
-        Part::NameUnlessSet(field::$section::$name, concat!($default))
+        Part::NameOrValue(field::$section::$name, concat!($default))
     };
     ($section:ident ($name:ident = $($value:tt)+)) => {
         Part::Setting(field::$section::$name, stringify!($($value)+))

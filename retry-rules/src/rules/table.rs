@@ -66,7 +66,6 @@ rules! {
         rule InitialAboveMax of [initial_delay max_delay backoff jitter]
             message [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which caps every wait: \
                   lower the first or raise the second"]
-            shows [initial_delay max_delay]
             when initial_above_max(policy);
 
         rule GrowthWithoutRoom of [initial_delay max_delay backoff jitter]
@@ -83,7 +82,7 @@ rules! {
         rule FirstDelayAboveMax of [first_delay max_delay initial_delay backoff delays jitter]
             message [(first_delay) " is longer than " (max_delay or "30s") ", which caps every wait: \
                   lower the first or raise the second"]
-            shows [first_delay max_delay]
+            shows [first_delay]
             when first_above_max(policy);
 
         rule CustomDelayAboveMax of [delays max_delay backoff]
@@ -94,7 +93,7 @@ rules! {
         rule CustomDelaysUnused of [delays attempts backoff first_delay]
             message ["there are more custom delays than waits, so the extra ones are never used: \
                   n attempts have n - 1 waits between them; raise " (attempts or 3) " or remove them"]
-            shows [delays attempts]
+            shows [delays]
             when match (policy.backoff, policy.attempts) {
                 // Zero attempts are a mistake of their own, and the only one to report.
                 (Backoff::Custom(delays), Attempts::Limited(attempts)) => {
@@ -131,7 +130,6 @@ rules! {
         rule JitterAboveMax of [jitter max_delay]
             message ["the least time that this jitter adds is longer than " (max_delay or "30s") ", which caps \
                   every wait, so all waits are equal: lower the first or raise the second"]
-            shows [max_delay]
             when jitter_above_max(policy);
 
         rule FirstDelayAboveBound of

@@ -103,7 +103,7 @@ fn defaults_named_in_messages_are_the_real_ones() {
     fn collect(parts: &[Part], all: &mut Vec<(Field, &'static str)>) {
         for part in parts {
             match part {
-                Part::Default(field, default) | Part::NameUnlessSet(field, default) => {
+                Part::Default(field, default) | Part::NameOrValue(field, default) => {
                     all.push((*field, default));
                 }
                 Part::Where(_, parts) => collect(parts, all),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use retry_rules::file::CommandKeys;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{Error as _, IntoDeserializer, Visitor};
+use serde::de::{IntoDeserializer, Visitor};
 use serde::{Deserialize as _, Deserializer, forward_to_deserialize_any};
 
 use super::error::OverridesError;
@@ -183,15 +183,8 @@ impl<'de> Deserializer<'de> for Text<'_> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0.trim().parse() {
-            Ok(number) => visitor.visit_f64(number),
-            Err(_) => Err(Error::custom(format_args!("\"{}\": expected a number", self.0))),
-        }
-    }
-
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char str string bytes byte_buf unit
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }

@@ -266,7 +266,8 @@ impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: RetryConfigKeys =
             from_map(deserializer, "a map of retry settings, such as one with `attempts`")?;
-        keys.try_into().map_err(D::Error::custom)
+        let read = read(keys, Style::of_file::<D::Error>());
+        read.map(|(config, _)| config).map_err(D::Error::custom)
     }
 }
 
@@ -274,7 +275,7 @@ impl<'de> Deserialize<'de> for CommandConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: CommandConfigKeys =
             from_map(deserializer, "a map of retry settings, such as one with `attempts`")?;
-        keys.try_into().map_err(D::Error::custom)
+        Self::read(keys, Style::of_file::<D::Error>()).map_err(D::Error::custom)
     }
 }
 

@@ -226,7 +226,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("backoff: { exponential: { base: .inf } }", &["finite"]),
     ("backoff: { custom: {} }", &["delays"]),
     ("backoff: { custom: { delays: [1s, 40s] } }\nmax_delay: 30s", &["max_delay"]),
-    ("backoff: { custom: { delays: [1s, 2s, 3s] } }", &["never used", "3 delays", "3 attempts"]),
+    (
+        "backoff: { custom: { delays: [1s, 2s, 3s] } }",
+        &["never used", "3 delays", "`attempts` (3, the default)"],
+    ),
     ("backoff: { custom: { delays: [1s] } }\ninitial_delay: 2s", &["initial_delay", "custom"]),
     ("backoff: { fixed: null, linear: { increment: 2s } }", &["single curve", "fixed"]),
     ("backoff: { fixed: { initial: 2s } }\ninitial_delay: 3s", &["twice"]),
@@ -249,7 +252,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("jitter: 250ms..0ms", &["ends before it begins"]),
     ("jitter: 0ms..", &["needs an end", "0ms..250ms"]),
     ("jitter: 0..250", &["\"250ms\""]),
-    ("jitter: 1m..2m", &["`max_delay` (30s unless set)", "max_delay 30s"]),
+    ("jitter: 1m..2m", &["`max_delay` (30s, the default)"]),
     ("jitter: up(0.3)\njitter_factor: 0.3", &["jitter_factor", "is up"]),
     ("jitter: 0ms..1s\njitter_factor: 0.3", &["jitter_factor", "a range of times"]),
     ("jitter_factor: 0.3", &["jitter_factor", "`jitter: true`", "`jitter: 0.3`"]),
@@ -291,7 +294,9 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("on_failure: { explode: 1 }", &["explode", "continue"]),
     ("on_failure: { fallback: { command: a }, stop: null }", &["single action"]),
     ("on_failure: { fallback: { cmd: x } }", &["cmd", "command"]),
-    ("attempts: 0\nmax_delay: 500ms", &["at least 1", "max_delay 500ms"]),
+    ("attempts: 0\nmax_delay: 500ms", &["at least 1", "`max_delay` (500ms)"]),
+    ("jitter: 30%", &["write the number `0.3`"]),
+    ("attempts: -1", &["`unlimited` together with a bound, such as a `max_elapsed` of \"10m\""]),
 ];
 
 #[test]
@@ -309,6 +314,24 @@ fn mistakes_in_policies_are_reported_with_a_cure() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn mistakes_in_toml_are_answered_in_toml() {
+    for (text, message) in [
+        ("backoff = \"linear\"", "write `{ linear = { increment = \"2s\" } }`"),
+        ("backoff = { custom = {} }", "write `{ custom = { delays = [\"500ms\", \"1s\"] } }`"),
+        ("backoff = { exponential = 3 }", "write `{ exponential = { base = 3 } }`"),
+        ("attempts = \"unlimited\"", "write `retry_budget = \"unlimited\"`"),
+        ("max_retry_after = \"0s\"", "use `abort_on = [\"rate_limit\"]` for that"),
+        ("jitter = 1.5", "write `jitter = 0.3` for"),
+    ] {
+        let complaint = toml::from_str::<CommandConfig>(text).unwrap_err().to_string();
+        println!("--- {text}\n{complaint}\n");
+        assert!(complaint.contains(message), "{complaint}");
+    }
+    let error = toml::from_str::<BreakerConfig>("failure_rate = 0.0").unwrap_err().to_string();
+    assert!(error.contains("write `failure_rate = 0.5`"), "{error}");
 }
 
 /// A list of a program may be built from several, so that an entry without effect is no mistake
@@ -348,7 +371,7 @@ fn a_bare_policy_refuses_matchers() {
 fn each_style_complains_of_its_own_keys() {
     for (text, key, not) in [
         ("retry_delay: 400.0", "retry_delay", "initial_delay"),
-        ("retry_delay: 400.0", "(300s unless set)", "(30s unless set)"),
+        ("retry_delay: 400.0", "(5m, the default)", "(30s"),
         ("retry_delay: -1.0", "-1", "initial_delay"),
         ("max_retrys: 3", "max_retries", "attempts"),
         ("max_retry_after: 0s", "`max_retry_after: \"10m\"`", "abort_on"),
@@ -453,12 +476,12 @@ fn breakers_and_quotas_are_read_from_the_same_file() {
 fn mistakes_in_breakers_and_quotas_are_reported_with_a_cure() {
     for (text, words) in [
         ("failure_threshold: 0", "`failure_threshold`"),
-        ("failure_threshold: -1", "u32"),
+        ("failure_threshold: -1", "a whole number such as 3"),
         ("failure_rate: 50", "`failure_rate: 0.5`"),
         ("window_calls: 10\nwindow_time: 10s", "keep `window_calls` or `window_time`"),
         ("window_time: 10s", "`failure_rate: 0.5`"),
-        ("slow_call: 2s", "`slow_rate: 0.5`"),
-        ("slow_rate: 0.5", "`slow_call: \"2s\"`"),
+        ("slow_call: 2s", "set both, such as to \"2s\" and 0.5"),
+        ("slow_rate: 0.5", "`slow_call` and `slow_rate` go together"),
         ("slow_call: 2s\nslow_rate: 2.0", "`slow_rate: 0.5`"),
         ("timeout: 30", "\"30s\""),
         ("timeout: 0s", "`timeout: \"30s\"`"),

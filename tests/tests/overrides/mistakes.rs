@@ -80,8 +80,8 @@ fn an_invalid_value_is_reported_with_its_place() {
         ),
         (
             "billing.pay:\n  jitter: true\nbilling.fetch:\n  max_delay: 500ms\n",
-            "error: line 4 column 3: `billing.fetch`: `initial_delay` is longer than `max_delay`, which caps \
-             every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
+            "error: line 4 column 3: `billing.fetch`: `initial_delay` (1s) is longer than `max_delay` \
+             (500ms), which caps every wait: lower the first or raise the second",
         ),
         (
             "billing.fetch:\n  attempts: 0\n",
@@ -178,8 +178,8 @@ fn all_mistakes_of_a_list_are_reported() {
              `linear(increment = 2s)`",
             "`backoff` of `billing.fetch`: a custom backoff needs `delays`: write `custom(500ms, \
              1s)`",
-            "`backoff` of `billing.fetch`: \"two\": expected a number",
-            "`jitter_factor` of `billing.fetch`: \"half\": expected a number",
+            "`backoff` of `billing.fetch`: \"two\": expected a number such as 0.5",
+            "`jitter_factor` of `billing.fetch`: \"half\": expected a number such as 0.5",
             "`timeout` of `billing.fetch`: \"5\": a duration needs a unit: write `\"5s\"` for seconds or `\"5ms\"` \
              for milliseconds",
             "`budget` of `billing.pay` and `retry_budget` of `billing.pay` set the same thing: \
@@ -258,8 +258,8 @@ fn a_mistake_in_the_environment_is_reported_with_its_variable() {
         (
             "RETRY_BILLING_FETCH_MAX_DELAY",
             "500ms",
-            "`RETRY_BILLING_FETCH_MAX_DELAY`: `billing.fetch`: `initial_delay` is longer than `max_delay`, which \
-             caps every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
+            "`RETRY_BILLING_FETCH_MAX_DELAY`: `billing.fetch`: `initial_delay` (1s) is longer than \
+             `max_delay` (500ms), which caps every wait: lower the first or raise the second",
         ),
         (
             "RETRY_SHOP_LOOK_UP_ATTEMPTS",

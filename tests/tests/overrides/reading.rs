@@ -352,8 +352,8 @@ fn valid_overrides_may_conflict_when_merged() {
         (of("billing.fetch", "initial_delay", "10s"), of("billing.fetch", "max_delay", "5s"));
     assert_eq!(
         slow.merge(&short).unwrap_err().to_string(),
-        "`billing.fetch`: `initial_delay` is longer than `max_delay`, which caps every wait: \
-         lower the first or raise the second (initial_delay 10s, max_delay 5s)"
+        "`billing.fetch`: `initial_delay` (10s) is longer than `max_delay` (5s), which caps every \
+         wait: lower the first or raise the second"
     );
 }
 
@@ -379,8 +379,8 @@ fn nothing_stands_against_fewer_attempts_for_all() {
         assert_eq!(
             wrong([("billing.pay", "backoff", "custom(1s, 2s, 3s)")]),
             "`billing.pay`: there are more custom delays than waits, so the extra ones are never \
-             used: n attempts have n - 1 waits between them; raise `attempts` or remove them (3 \
-             delays, 3 attempts)"
+             used: n attempts have n - 1 waits between them; raise `attempts` (3) or remove \
+             them (3 delays)"
         );
     });
 }

@@ -125,8 +125,8 @@ fn keys_are_checked_against_each_other_only() {
         wrong([("client.fetch", "initial_delay", "20s"), ("client.fetch", "max_delay", "5s")]);
     assert_eq!(
         above,
-        "`client.fetch`: `initial_delay` is longer than `max_delay`, which caps every wait: lower \
-         the first or raise the second (initial_delay 20s, max_delay 5s)"
+        "`client.fetch`: `initial_delay` (20s) is longer than `max_delay` (5s), which caps every \
+         wait: lower the first or raise the second"
     );
     for (mistakes, rule) in [
         ([("attempts", "0"), ("budget", "1s")], "at least 1"),

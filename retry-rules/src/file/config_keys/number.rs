@@ -1,6 +1,7 @@
 //! A number in a file, such as a share; a text is answered with the number to write.
 
 use std::format;
+use std::string::String;
 
 use serde::Serialize;
 use serde::de::Error;
@@ -25,19 +26,49 @@ impl Scalar for Number {
     }
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Err(E::custom(
+            Self::meant(text).unwrap_or_else(|| format!("\"{text}\": expected {}", Self::EXPECTED)),
+        ))
+    }
+}
+
+impl Number {
+    /// Returns the message for a text that stands for a number.
+    pub(in crate::file) fn meant(text: &str) -> Option<String> {
         let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
         let per_second = ["/s", "/sec", "/second"];
         let per_second = per_second.iter().find_map(|unit| text.trim().strip_suffix(unit));
         let (number, divisor) = percent.unwrap_or((per_second.unwrap_or(text).trim(), 1.0));
-        Err(E::custom(match number.trim().parse::<f64>() {
-            Ok(number) => {
-                let number = number / divisor;
-                let is_number = text.trim().parse::<f64>().is_ok();
-                let unquoted = if is_number { ", without quotes" } else { "" };
-                format!("\"{text}\" is a text: write the number `{number:?}`{unquoted}")
-            }
-            Err(_) => format!("\"{text}\": expected {}", Self::EXPECTED),
-        }))
+        let number = number.trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
+        let number = number / divisor;
+        let is_number = text.trim().parse::<f64>().is_ok();
+        let unquoted = if is_number { ", without quotes" } else { "" };
+        Some(format!("\"{text}\" is a text: write the number `{number:?}`{unquoted}"))
+    }
+}
+
+/// A whole number such as `3`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(in crate::file) struct Count(pub(in crate::file) u32);
+
+crate::conversion!(|count: Count| -> u32 { count.0 });
+
+deserialize_scalar!(Count);
+
+impl Scalar for Count {
+    const EXPECTED: &'static str = "a whole number such as 3";
+
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        let count = match number {
+            WrittenNumber::Unsigned(count) => u32::try_from(count).ok(),
+            _ => None,
+        };
+        count.map(Self).ok_or_else(|| number.unexpected(Self::EXPECTED))
+    }
+
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Err(E::custom(format!("\"{text}\" is a text: write {}", Self::EXPECTED)))
     }
 }
 
@@ -61,6 +92,11 @@ mod tests {
         assert_instead::<BreakerConfig>(r#"{ "failure_rate": "0.5" }"#, "the number `0.5`");
         assert_instead::<BreakerConfig>(r#"{ "slow_rate": "half" }"#, "expected a number");
         assert_instead::<Policy>(r#"{ "attempts": "5" }"#, "write the number `5`");
+        assert_instead::<Policy>(r#"{ "jitter": "30%" }"#, "write the number `0.3`");
+        let jitter_factor = r#"{ "jitter": true, "jitter_factor": "30%" }"#;
+        assert_instead::<Policy>(jitter_factor, "write the number `0.3`");
+        let base = r#"{ "backoff": { "exponential": { "base": "2.0" } } }"#;
+        assert_instead::<Policy>(base, "write the number `2.0`, without quotes");
     }
 
     #[test]

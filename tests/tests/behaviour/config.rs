@@ -325,6 +325,12 @@ fn mistakes_in_toml_are_answered_in_toml() {
         ("attempts = \"unlimited\"", "write `retry_budget = \"unlimited\"`"),
         ("max_retry_after = \"0s\"", "use `abort_on = [\"rate_limit\"]` for that"),
         ("jitter = 1.5", "write `jitter = 0.3` for"),
+        (
+            "[http]\nattempts = 5\n",
+            "these settings are one level too deep, in `http`: remove the header `[http]`, or leave \
+             `.http` out of a longer one, such as `[retry.http]`",
+        ),
+        ("[http]\nport = 80\n", "unknown field `http`, expected one of"),
     ] {
         let complaint = toml::from_str::<CommandConfig>(text).unwrap_err().to_string();
         println!("--- {text}\n{complaint}\n");

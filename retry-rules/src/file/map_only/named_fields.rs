@@ -1,16 +1,20 @@
 //! [`NamedFields`]: a map whose unknown keys are reported with the key that was meant.
 
+use core::convert::Infallible;
 use core::fmt;
+use std::borrow::ToOwned as _;
+use std::collections::BTreeMap;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
-use serde::{Deserializer, forward_to_deserialize_any};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize as _, Deserializer, forward_to_deserialize_any};
 
-use crate::foreign_names::{BACKOFF, BREAKER, QUOTA, RETRY, counts_retries};
+use crate::foreign_names::{BACKOFF, BREAKER, ForeignName, QUOTA, RETRY, counts_retries};
 use crate::rules::field::Field;
+use crate::rules::messages::Style;
 use crate::rules::options;
 use crate::suggest::key_meant;
 
@@ -30,7 +34,7 @@ impl<'de, A: MapAccess<'de>> Deserializer<'de> for NamedFields<A> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        visitor.visit_map(Entries { map: self.0, fields })
+        visitor.visit_map(Entries { map: self.0, fields, at_first: true })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -51,6 +55,7 @@ impl<'de, A: MapAccess<'de>> Deserializer<'de> for NamedFields<A> {
 struct Entries<A> {
     map: A,
     fields: &'static [&'static str],
+    at_first: bool,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<A> {
@@ -60,7 +65,12 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<A> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.map.next_key_seed(Key { seed, fields: self.fields })
+        let Self { map, fields, at_first } = self;
+        let key = Key { seed, fields, may_be_table: core::mem::take(at_first) };
+        match map.next_key_seed(key)? {
+            Some(Err(name)) => match map.next_value_seed(Unknown { name, fields })? {},
+            key => Ok(key.and_then(Result::ok)),
+        }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
@@ -68,33 +78,74 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<A> {
     }
 }
 
+/// Reads a key, or returns its name if it is like no field and may be a table of settings.
 struct Key<S> {
     seed: S,
     fields: &'static [&'static str],
+    may_be_table: bool,
 }
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Key<S> {
-    type Value = S::Value;
+    type Value = Result<S::Value, String>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Key<S> {
-    type Value = S::Value;
+    type Value = Result<S::Value, String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a setting")
     }
 
-    fn visit_str<E: Error>(self, word: &str) -> Result<S::Value, E> {
-        let Self { seed, fields } = self;
-        seed.deserialize(word.into_deserializer()).map_err(|error| {
+    fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
+        let Self { seed, fields, may_be_table } = self;
+        if may_be_table
+            && !fields.contains(&word)
+            && owner_of(word).is_none()
+            && key_meant(word, fields, TABLES).is_none()
+        {
+            return Ok(Err(word.to_owned()));
+        }
+        seed.deserialize(word.into_deserializer()).map(Ok).map_err(|error| {
             if fields.contains(&word) { error } else { unknown_key(word, fields, error) }
         })
     }
 }
+
+/// The value of an unknown key, which is a mistake: if it has settings, of another kind.
+struct Unknown {
+    name: String,
+    fields: &'static [&'static str],
+}
+
+impl<'de> DeserializeSeed<'de> for Unknown {
+    type Value = Infallible;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Infallible, D::Error> {
+        let Self { name, fields } = self;
+        let inside = BTreeMap::<String, IgnoredAny>::deserialize(deserializer).unwrap_or_default();
+        if !inside.keys().any(|key| fields.contains(&key.as_str())) {
+            return Err(D::Error::unknown_field(&name, fields));
+        }
+        let instead = match Style::of_file::<D::Error>() {
+            Style::Toml => format!(
+                "remove the header `[{name}]`, or leave `.{name}` out of a longer one, such as \
+                 `[retry.{name}]`"
+            ),
+            _ => format!("write them without the key `{name}`"),
+        };
+        Err(D::Error::custom(format!(
+            "these settings are one level too deep, in `{name}`: {instead}; or read the file as a \
+             struct with a field `{name}`"
+        )))
+    }
+}
+
+/// The names of settings in other libraries.
+const TABLES: &[&[ForeignName]] = &[RETRY, BREAKER, QUOTA, BACKOFF];
 
 /// Adds the key that was meant to the `error` about an unknown one. An error that is in words of its
 /// reader stays as it is.
@@ -109,7 +160,7 @@ pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E
              {owner}; {rest}"
         ));
     }
-    match key_meant(key, known, &[RETRY, BREAKER, QUOTA, BACKOFF]) {
+    match key_meant(key, known, TABLES) {
         Some(meant) if meant == "attempts" && counts_retries(key) => E::custom(format!(
             "unknown field `{key}`: `attempts` counts all calls, including the first, so it is one \
              more than the number of retries; {rest}"
@@ -235,6 +286,21 @@ mod tests {
             r#"{ "backoff": { "exponental": { "base": 2.0 } } }"#,
             "unknown variant `exponental`: did you mean `exponential`?",
         );
+    }
+
+    #[test]
+    fn settings_one_level_too_deep_are_reported_as_such() {
+        let message = |file| serde_json::from_str::<Policy>(file).unwrap_err().to_string();
+        let too_deep = message(r#"{ "http": { "attempts": 5, "jitter": true } }"#);
+        assert!(
+            too_deep.starts_with(
+                "these settings are one level too deep, in `http`: write them without the key \
+                 `http`; or read the file as a struct with a field `http`"
+            ),
+            "{too_deep}"
+        );
+        let other = message(r#"{ "http": { "port": 80 } }"#);
+        assert!(other.starts_with("unknown field `http`, expected one of"), "{other}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use retry_rules::file::{CommandKeys, Draft};
+use retry_rules::options::POLICY;
 use retry_rules::{Backoff, Bound, Field, Fields, Policy, Rule, Rules};
 
 use super::names::Target;
@@ -189,6 +190,16 @@ fn absent(site: &Site) -> Fields {
     let absent = CommandKeys::absent(&compiled, site.runtime(), site.is_hedged());
     // A runtime policy may have a timeout, but a function that is not async ignores it.
     if site.is_blocking() { absent.with(Field::Timeout) } else { absent }
+}
+
+/// Returns why this key cannot be set, if the code of a limit or a hedge is absent.
+pub(super) fn absent_key(target: Target, key: &str) -> Option<String> {
+    let option = POLICY.iter().find(|option| option.keys.contains(&key))?;
+    let sites = registry::sites();
+    let site = sites.into_iter().find(|site| {
+        target == Target::Function(site.name()) && absent(site).contains(option.field)
+    })?;
+    Some(Unsuitable { name: site.name(), why: beyond(site, option.field) }.to_string())
 }
 
 /// Returns why a time limit or a hedge that is absent cannot be set.

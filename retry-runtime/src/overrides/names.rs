@@ -60,14 +60,19 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     let wanted = dotted(word);
     let ends_so =
         |name: &&&str| dotted(name).strip_suffix(&wanted).is_some_and(|path| path.ends_with('.'));
-    let meant =
-        names.iter().find(ends_so).copied().or_else(|| nearest(word, names.iter().copied()));
+    let begins_so = |name: &&&str| dotted(name).starts_with(&format!("{wanted}."));
+    let in_toml = match names.iter().find(begins_so) {
+        Some(name) => format!("in TOML, its header is `[\"{name}\"]`; "),
+        None => String::new(),
+    };
+    let mut meant = names.iter().filter(|name| begins_so(name) || ends_so(name)).copied();
+    let meant = meant.next().or_else(|| nearest(word, names.iter().copied()));
     let known = if names.len() <= SHORT {
         format!("the functions with #[retry] are {}", listed(names))
     } else {
         format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names.len())
     };
-    format!("unknown function `{word}`{}{known}", or_else(meant))
+    format!("unknown function `{word}`{}{in_toml}{known}", or_else(meant))
 }
 
 /// Options of the attribute that are code, and not part of a policy.
@@ -137,6 +142,11 @@ mod tests {
             unknown_function("shop::ordr", &["shop::order"; 13]),
             "unknown function `shop::ordr`: did you mean `shop::order`? \
              `retry_runtime::sites()` lists the 13 functions with #[retry]"
+        );
+        assert_eq!(
+            unknown_function("billing", &["billing.fetch"]),
+            "unknown function `billing`: did you mean `billing.fetch`? in TOML, its header is \
+             `[\"billing.fetch\"]`; the functions with #[retry] are `billing.fetch`"
         );
         assert_eq!(
             unknown_function("pay", &[]),

@@ -8,7 +8,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 
 use super::error::OverridesError;
-use super::layer::{Checked, Layer};
+use super::layer::{self, Checked, Layer};
 use super::names::{self, Target};
 
 /// Reads and checks overrides.
@@ -91,7 +91,7 @@ impl<'de> DeserializeSeed<'de> for Keys<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CommandKeys, D::Error> {
         let what = "a map of the settings to change, such as { attempts: 2 }";
-        let keys = file::from_known_keys(deserializer, what, ChangeableKeys)?;
+        let keys = file::from_known_keys(deserializer, what, ChangeableKeys(self.target))?;
         self.layer.check_insert(self.target, &keys).map_err(D::Error::custom)?;
         Ok(keys)
     }
@@ -99,10 +99,14 @@ impl<'de> DeserializeSeed<'de> for Keys<'_> {
 
 /// The keys that can be changed; others are rejected with our own message.
 #[derive(Clone, Copy)]
-struct ChangeableKeys;
+struct ChangeableKeys(Target);
 
 impl file::Keys for ChangeableKeys {
     fn key<E: Error>(self, word: &str) -> Result<&'static str, E> {
         names::key(word).map_err(E::custom)
+    }
+
+    fn only_unlimited(self, key: &str) -> Option<String> {
+        layer::absent_key(self.0, key)
     }
 }

@@ -102,31 +102,31 @@ fn an_invalid_value_is_reported_with_its_place() {
              true`: add that, or write `jitter: 0.5` instead",
         ),
         (
-            "billing.fetch:\n  timeout: 5s\n",
-            "error: line 2 column 3: `billing.fetch`: its #[retry] has no `timeout`, so the \
+            "billing.fetch:\n  attempts: 2\n  timeout: 5s\n",
+            "error: line 3 column 12: `billing.fetch`: its #[retry] has no `timeout`, so the \
              function contains no code that obeys one: write a `timeout` in the #[retry], or \
              remove the key here",
         ),
         (
             "shop.look:\n  deadline: 5s\n",
-            "error: line 2 column 3: `shop.look`: its #[retry] has no `deadline`, so the function \
+            "error: line 2 column 13: `shop.look`: its #[retry] has no `deadline`, so the function \
              contains no code that obeys one: write a `deadline` in the #[retry], or remove the \
              key here",
         ),
         (
             "shop.generic:\n  timeout: 5s\n",
-            "error: line 2 column 3: `shop.generic`: only its type parameters tell whether \
+            "error: line 2 column 12: `shop.generic`: only its type parameters tell whether \
              it has a `timeout`, so no override can set one: remove the key here",
         ),
         (
             "shop.limited:\n  deadline: 5s\n",
-            "error: line 2 column 3: `shop.limited`: its #[retry] has no `deadline`, so the \
+            "error: line 2 column 13: `shop.limited`: its #[retry] has no `deadline`, so the \
              function contains no code that obeys one: write a `deadline` in the #[retry], or \
              remove the key here",
         ),
         (
             "client.look:\n  timeout: 5s\n",
-            "error: line 2 column 3: `client.look`: a `timeout` cannot cut off a function that is \
+            "error: line 2 column 12: `client.look`: a `timeout` cannot cut off a function that is \
              not async: set a `deadline`, which ends the call between attempts, or remove the key \
              here",
         ),

@@ -56,16 +56,27 @@ pub(crate) fn named(
     };
     if !available.has(&meaning) {
         let why = match meaning {
-            Meaning::LastOutput | Meaning::ShellOutput => "there is no step before this one",
-            Meaning::Error => "nothing has failed at this point",
-            Meaning::Item(_) => "there is no item at this point",
-            _ if available.label == AT_THE_END => "`$RETRY_WORKFLOW_REPORT_FILE` holds the numbers",
-            _ => "the items have not run at this point",
+            Meaning::LastOutput | Meaning::ShellOutput if available.label == A_TASK => {
+                "a task is a single step: let the other task write a file, and read it here"
+            }
+            Meaning::LastOutput | Meaning::ShellOutput => {
+                "there is no step before this one: write the step with that output first"
+            }
+            Meaning::Error => "nothing has failed at this point: use it in a step of `on_failure`",
+            Meaning::Item(_) => {
+                "there is no item at this point: move the step to the `agent_template` of a `map`, \
+                 which runs for each item, or use a variable, such as `$ITEM_ID`"
+            }
+            _ if available.label == AT_THE_END => {
+                "the numbers are in a file: read `$RETRY_WORKFLOW_REPORT_FILE`"
+            }
+            _ => "the items have not run at this point: use it in a step of `reduce`",
         };
-        return Err(format!(
-            "`{written}` is not available here, because {why}: {}",
-            available.listed()
-        ));
+        let others = match available.names().as_slice() {
+            [] => String::new(),
+            _ => format!("; {}", available.listed()),
+        };
+        return Err(format!("`{written}` is not available here, because {why}{others}"));
     }
     let span = SourceSpan::new(at, written.len());
     Ok(Placeholder { written, meaning, span })

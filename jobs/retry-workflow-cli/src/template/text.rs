@@ -173,8 +173,9 @@ mod tests {
         };
         assert_eq!(
             complaint("${item.id}", reduce),
-            "`${item.id}` is not available here, because there is no item at this point: the first \
-             step of `reduce` can use `${map.results}`, `${map.total}`, `${map.successful}`, \
+            "`${item.id}` is not available here, because there is no item at this point: move the \
+             step to the `agent_template` of a `map`, which runs for each item, or use a variable, \
+             such as `$ITEM_ID`; the first step of `reduce` can use `${map.results}`, `${map.total}`, `${map.successful}`, \
              `${map.failed}`"
         );
         assert!(complaint("${last.output}", reduce).contains("no step before this one"));

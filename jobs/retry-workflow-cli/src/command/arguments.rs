@@ -9,6 +9,7 @@ mod explain;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -157,7 +158,7 @@ Example:
     Audit {
         /// The number of entries to show, the newest first
         #[arg(long, value_name = "N", default_value_t = 20,
-            value_parser = clap::value_parser!(u32).range(1..))]
+            value_parser = positive::<u32>)]
         limit: u32,
     },
     /// Serve pages that show jobs, dead letters and items
@@ -362,7 +363,7 @@ pub(crate) struct ShowArguments {
 pub(crate) struct PageArguments {
     /// The number of entries to show
     #[arg(long, value_name = "N", default_value_t = 20,
-        value_parser = clap::value_parser!(u32).range(1..))]
+        value_parser = positive::<u32>)]
     pub(crate) limit: u32,
     /// Start after this cursor, which the previous page has shown
     #[arg(long, value_name = "CURSOR", value_parser = cursor)]
@@ -374,7 +375,7 @@ pub(crate) struct PageArguments {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArguments {
     /// The number of items that run at the same time [default: as in the file]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive::<u32>)]
     pub(crate) max_parallel: Option<u32>,
     /// The number of attempts that start per unit of time, in all processes together, such as 10/s
     /// or 600/m [default: as in the file]
@@ -581,7 +582,7 @@ pub(crate) struct RedriveArguments {
     #[arg(long)]
     pub(crate) all: bool,
     /// The largest number of items to re-drive
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     pub(crate) max: Option<u64>,
     /// Only print the number of dead letters that would be re-driven
     #[arg(long)]
@@ -633,6 +634,12 @@ fn size(text: &str) -> Result<usize, String> {
     bytes
         .filter(|bytes| *bytes <= Excerpt::MOST)
         .ok_or_else(|| "write bytes, KiB or MiB, such as 256KiB, and no more than 1MiB".to_owned())
+}
+
+/// Parses a whole number from 1 on.
+fn positive<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, &'static str> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or("write a whole number, 1 or more")
 }
 
 fn state(text: &str) -> Result<ItemState, String> {

@@ -22,7 +22,7 @@ fn bad_arguments_are_exit_code_2() {
     fails(&["start", "job.yml"], "that is called `retry-workflow run FILE` here");
     fails(&["board", "--listen", "7878"], "write one such as 127.0.0.1:7878");
     fails(&["jobs", "--store", "postgres:/x"], "write one such as postgres://user@");
-    fails(&["dlq", "list", "--limit", "0"], "0 is not in 1..");
+    fails(&["dlq", "list", "--limit", "0"], "write a whole number, 1 or more");
     fails(&["dlq", "retry", "--all", "--rate", "10"], "write \"10/s\"");
     fails(&["dlq", "list", "--since", "yesterday"], "is not a point in time");
     fails(&["dlq", "list", "--where", "n >"], "(at character 4)");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use retry_rules::options::{Kind, POLICY, Setting};
 use retry_runtime::Policy;
+use retry_runtime::file::CommandKeys;
 use serde_json::{Map, Value, json};
 
 use crate::command::outcome::CommandError;
@@ -39,7 +40,7 @@ pub(crate) struct ExplainArguments {
     pub(crate) increment: Option<String>,
     /// The factor by which each wait grows, for an exponential backoff [default: 2]
     #[arg(long, value_name = "NUMBER", group = SETTINGS)]
-    pub(crate) base: Option<f64>,
+    pub(crate) base: Option<String>,
     /// The waits of a custom backoff: 500ms,1s,2s
     #[arg(long, value_name = "DURATIONS", value_delimiter = ',', group = SETTINGS)]
     pub(crate) delays: Option<Vec<String>>,
@@ -50,7 +51,7 @@ pub(crate) struct ExplainArguments {
     pub(crate) jitter: Option<String>,
     /// The share by which waits are spread, with a bare --jitter
     #[arg(long, value_name = "SHARE", group = SETTINGS)]
-    pub(crate) jitter_factor: Option<f64>,
+    pub(crate) jitter_factor: Option<String>,
     #[command(flatten)]
     times: TimeArguments,
 }
@@ -99,28 +100,43 @@ impl ExplainArguments {
     /// # Errors
     /// The settings break a rule. The message is worded as it would be for a file.
     pub(crate) fn policy(&self) -> Result<Policy, CommandError> {
-        serde_json::from_value(Value::Object(self.keys()?))
+        let (curve, needed) = self.curve();
+        let keys = self.keys(curve);
+        let alone = keys.iter().filter_map(|(name, value)| {
+            let error = serde_json::from_value::<CommandKeys>(json!({ name: value })).err()?;
+            Some(match name.as_str() {
+                // Read from several arguments.
+                "backoff" => error.to_string(),
+                name => format!("`--{}`: {error}", name.replace('_', "-")),
+            })
+        });
+        let mistakes: Vec<_> = needed.into_iter().chain(alone).collect();
+        if !mistakes.is_empty() {
+            return Err(CommandError::Usage(mistakes.join("\nerror: ")));
+        }
+        serde_json::from_value(Value::Object(keys))
             .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))
     }
 
-    fn keys(&self) -> Result<Map<String, Value>, CommandError> {
+    fn keys(&self, curve: Option<Value>) -> Map<String, Value> {
         let number = |text: &String| text.parse::<i64>().map_or_else(|_| json!(text), Value::from);
         let settings = [
             ("attempts", self.attempts.as_ref().map(number)),
-            ("backoff", self.curve()?),
+            ("backoff", curve),
             ("jitter", self.jitter.as_deref().map(spread)),
-            ("jitter_factor", self.jitter_factor.map(Value::from)),
+            ("jitter_factor", self.jitter_factor.as_deref().map(spread)),
         ];
         let settings = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let times = self.times.0.iter().map(|(name, time)| (*name, json!(time)));
-        Ok(settings.chain(times).map(|(name, value)| (name.to_owned(), value)).collect())
+        settings.chain(times).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The curve with its settings; a curve can be inferred from a setting that only it has.
-    fn curve(&self) -> Result<Option<Value>, CommandError> {
+    /// The curve with its settings, or what to write for one that lacks a setting. A curve can be
+    /// inferred from a setting that only it has.
+    fn curve(&self) -> (Option<Value>, Option<String>) {
         let settings = [
             ("linear", "increment", "2s", self.increment.as_ref().map(|it| json!(it))),
-            ("exponential", "base", "2", self.base.map(|it| json!(it))),
+            ("exponential", "base", "2", self.base.as_deref().map(spread)),
             ("custom", "delays", "500ms,1s,2s", self.delays.as_ref().map(|it| json!(it))),
         ];
         let mut inside = Map::new();
@@ -132,15 +148,18 @@ impl ExplainArguments {
                     inside.insert(setting.to_owned(), value);
                 }
                 None if self.backoff.as_deref() == Some(curve) && curve != "exponential" => {
-                    return Err(CommandError::Usage(format!(
+                    let message = format!(
                         "the {curve} backoff needs the setting {setting}: write `--backoff {curve} \
                          --{setting} {example}`"
-                    )));
+                    );
+                    return (None, Some(message));
                 }
                 None => {}
             }
         }
-        Ok(meant.map(|name| if inside.is_empty() { json!(name) } else { json!({ name: inside }) }))
+        let curve =
+            |name: &str| if inside.is_empty() { json!(name) } else { json!({ name: inside }) };
+        (meant.map(curve), None)
     }
 }
 
@@ -188,7 +207,7 @@ mod tests {
         for option in times() {
             let long = format!("--{}={}", option.name().replace('_', "-"), option.example);
             let arguments = arguments(&[&long.replace('"', "")]);
-            assert!(arguments.keys().unwrap().contains_key(option.name()), "{long}");
+            assert!(arguments.keys(None).contains_key(option.name()), "{long}");
             assert!(arguments.policy().is_ok(), "{long}");
         }
     }
@@ -203,5 +222,25 @@ mod tests {
         assert!(lacking.contains("--increment 2s"), "{lacking}");
         let stray = arguments(&["--backoff=fixed", "--increment=2s"]).policy().unwrap_err();
         assert!(stray.to_string().contains("is not a setting of the `fixed` backoff"), "{stray}");
+    }
+
+    #[test]
+    fn mistakes_of_several_settings_are_reported_together() {
+        let words = ["--backoff=linear", "--jitter=30%", "--max-delay=30", "--attempts=-1"];
+        let error = arguments(&words).policy().unwrap_err().to_string();
+        for part in [
+            "`--backoff linear --increment 2s`",
+            "error: `--jitter`: \"30%\" is a text: write the number `0.3`",
+            "error: `--max-delay`: ",
+            "error: `--attempts`: -1 is not a number of attempts",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+        let error = arguments(&["--jitter-factor=30%", "--base=1,5"]).policy().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "\"1,5\": expected a number such as 0.5\nerror: `--jitter-factor`: \"30%\" is a text: \
+             write the number `0.3`"
+        );
     }
 }

@@ -6,9 +6,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Error, Parser as _};
+use clap::{Command, CommandFactory as _, Error, Parser as _};
 
-use retry_rules::foreign_names::attempts_for;
+use retry_rules::file::KEYS;
+use retry_rules::foreign_names::{RETRY, attempts_for};
+use retry_rules::suggest::{key_meant, key_of};
 
 use super::Arguments;
 use crate::file::names_file;
@@ -75,6 +77,7 @@ pub(super) fn add_tip(mut error: Error, words: &[OsString]) -> Error {
             ContextKind::InvalidArg,
             &[ContextKind::SuggestedArg, ContextKind::Suggested, ContextKind::TrailingArg],
         ),
+        ErrorKind::InvalidValue => return add_values(error, words),
         _ => return error,
     };
     let Some(ContextValue::String(written)) = error.get(kind) else { return error };
@@ -89,6 +92,39 @@ pub(super) fn add_tip(mut error: Error, words: &[OsString]) -> Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Adds to an error about a value what each possible one does.
+fn add_values(mut error: Error, words: &[OsString]) -> Error {
+    let (command, _) = command_of(words);
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let argument = command.get_arguments().find(|argument| argument.to_string() == *wrong);
+    let values = argument.map(clap::Arg::get_possible_values).unwrap_or_default();
+    let tips = values
+        .iter()
+        .filter_map(|value| Some(format!("`{}`: {}", value.get_name(), value.get_help()?).into()));
+    let tips: Vec<_> = tips.collect();
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
+
+/// Returns the command that these words name, and its name.
+fn command_of(words: &[OsString]) -> (Command, String) {
+    let mut at = Arguments::command();
+    // An argument can be displayed only then.
+    at.build();
+    let mut names = Vec::new();
+    for word in words.iter().filter_map(|word| word.to_str()) {
+        if let Some(below) = at.find_subcommand(word) {
+            at = below.clone();
+            names.push(word);
+        }
+    }
+    (at, names.join(" "))
 }
 
 fn command(written: &str, words: &[OsString]) -> Option<String> {
@@ -132,6 +168,11 @@ fn option(written: &str, words: &[OsString]) -> Option<String> {
             "attempts are counted here, the first call included: write `--attempts {attempts}`"
         ));
     }
+    if words.iter().any(|word| word == "explain") {
+        let key = key_meant(&written.trim_start_matches('-').replace('-', "_"), &KEYS, &[RETRY]);
+        let key = key.map(|key| key_of(&key).replace('_', "-"));
+        return key.map(|key| format!("that is called `--{key}` here"));
+    }
     if ["--job", "--id"].contains(&written) {
         return named_job(&words[1..at?]);
     }
@@ -147,15 +188,7 @@ fn option(written: &str, words: &[OsString]) -> Option<String> {
 
 /// The way to name a job in the command that begins with these words.
 fn named_job(words: &[OsString]) -> Option<String> {
-    let mut at = Arguments::command();
-    let mut names = Vec::new();
-    for word in words.iter().filter_map(|word| word.to_str()) {
-        if let Some(below) = at.find_subcommand(word) {
-            at = below.clone();
-            names.push(word);
-        }
-    }
-    let command = names.join(" ");
+    let (at, command) = command_of(words);
     if command == "run" {
         return Some("that is called `--job-id ID` here".to_owned());
     }
@@ -199,12 +232,17 @@ mod tests {
             ("jobs --state x.db", "`--store FILE`"),
             ("explain --retries 5", "write `--attempts 6`"),
             ("explain --max-retries=2", "write `--attempts 3`"),
+            ("explain --delay 1s", "tip: that is called `--initial-delay` here"),
+            ("explain --max-backof 1s", "tip: that is called `--max-delay` here"),
             ("run job.yml --retries 5", "`retry_config: { attempts: 4 }` in a step"),
         ] {
             let message = message(line);
             assert!(message.contains(tip), "{line}: {message}");
             assert_eq!(message.matches("tip:").count(), 1, "{line}: {message}");
         }
+        let values = message("run job.yml --job-id a --if-ended restart");
+        assert!(values.contains("tip: `refuse`: exit with code 2"), "{values}");
+        assert!(values.contains("tip: `report`: report its result"), "{values}");
         // Unknown words get the usual message.
         assert!(!message("walk").contains("tip:"));
     }

@@ -46,7 +46,7 @@ fn jobs_are_run_resumed_and_looked_at() {
     assert_eq!(how.lease, Duration::from_secs(30));
     assert!(refused("run job.yml --lease 99ms").contains("100ms or more"));
     assert!(refused("run job.yml --lease 5").contains("5s"));
-    assert!(refused("run job.yml --max-parallel 0").contains("0 is not in 1.."));
+    assert!(refused("run job.yml --max-parallel 0").contains("write a whole number, 1 or more"));
     assert!(refused("check").contains("<FILE>..."));
 }
 

@@ -45,21 +45,42 @@ struct Forms<'a> {
     hints: Vec<Mistake>,
     /// The variables that scripts need, and that their steps do not set.
     needed: Vec<NeededVariable>,
+    /// The known keys that unknown ones, at these places, stand for.
+    meant: Vec<(SourceSpan, String)>,
 }
 
 pub(super) fn read(source: &Arc<Source>) -> Result<WorkflowFile, FileError> {
-    let root = Node::read(source)?;
-    let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new(), needed: Vec::new() };
+    let mut root = Node::read(source)?;
+    let mut forms = Forms::new(source);
     let read = forms.file(&root);
     match read {
         Some(read) if forms.mistakes.is_empty() => {
-            Ok(WorkflowFile { hints: forms.hints, needed: forms.needed, ..read })
+            return Ok(WorkflowFile { hints: forms.hints, needed: forms.needed, ..read });
         }
-        _ => Err(FileError::new(Arc::clone(source), forms.mistakes)),
+        // The values of misspelt keys may have mistakes, too.
+        _ if !forms.meant.is_empty() => {
+            root.rename(&forms.meant);
+            let mut renamed = Forms::new(source);
+            renamed.file(&root);
+            renamed.mistakes.retain(|mistake| !forms.mistakes.contains(mistake));
+            forms.mistakes.append(&mut renamed.mistakes);
+        }
+        _ => {}
     }
+    Err(FileError::new(Arc::clone(source), forms.mistakes))
 }
 
-impl Forms<'_> {
+impl<'s> Forms<'s> {
+    fn new(source: &'s Arc<Source>) -> Self {
+        Self {
+            source,
+            mistakes: Vec::new(),
+            hints: Vec::new(),
+            needed: Vec::new(),
+            meant: Vec::new(),
+        }
+    }
+
     fn wrong(&mut self, span: SourceSpan, message: impl Into<String>) {
         self.mistakes.push(Mistake { message: message.into(), span: Some(span) });
     }
@@ -73,6 +94,28 @@ impl Forms<'_> {
     /// Reports a value that is not what is expected.
     fn unexpected<T>(&mut self, node: &Node, expected: &str) -> Option<T> {
         self.refuse(node.span, format!("this is {}: write {expected}", node.kind()))
+    }
+
+    /// Reads the `keys` of a map, each of which may have a mistake.
+    fn parse_keys<T: DeserializeOwned>(
+        &mut self,
+        node: &Node,
+        mut keys: Vec<&str>,
+        instead: &[(&str, Node)],
+    ) -> Option<T> {
+        let reported = self.mistakes.len();
+        loop {
+            let mistake = match node.parse_only(&keys, instead) {
+                Ok(read) => return Some(read).filter(|_| self.mistakes.len() == reported),
+                Err(mistake) => mistake,
+            };
+            let (wrong, count) = (node.entry_of(&mistake), keys.len());
+            keys.retain(|key| Some(*key) != wrong);
+            self.mistakes.push(mistake);
+            if keys.len() == count {
+                return None;
+            }
+        }
     }
 
     fn parsed<T>(&mut self, parsed: Result<T, Mistake>) -> Option<T> {
@@ -101,6 +144,7 @@ impl Forms<'_> {
             if known.contains(&name) || key.is_ignored() {
                 continue;
             }
+            let written = value.scalar().unwrap_or_default();
             let message = if let Some(hint) = foreign_key_hint(name, known) {
                 format!("`{name}` {hint}: remove the key")
             } else if is_file && STEP.contains(&name) {
@@ -111,11 +155,19 @@ impl Forms<'_> {
                 "`retry_config` belongs to a step of `agent_template`, or to `error_policy` for \
                  items with `on_item_failure: retry`: move it there"
                     .to_owned()
+            } else if known.contains(&"agent_template")
+                && let Some(inside) = key_of_others(name, &written, STEP)
+                && inside.starts_with("retry_config")
+            {
+                format!("`{name}` belongs to a step of `agent_template`: write `{inside}` there")
             } else if AT_THE_TOP.contains(&name) {
                 format!("`{name}` belongs to the file: move it to the top")
             } else {
-                let meant = key_here(name, &value.scalar().unwrap_or_default(), known);
-                format!("unknown key `{name}`{meant}")
+                let other = key_of_others(name, &written, known);
+                let here = other.as_deref().or_else(|| meant(name, known));
+                let here = here.filter(|key| known.contains(key) && node.get(key).is_none());
+                self.meant.extend(here.map(|here| (key.span, here.to_owned())));
+                format!("unknown key `{name}`{}", key_here(name, &written, known))
             };
             self.wrong(key.span, message);
         }
@@ -395,7 +447,11 @@ impl Forms<'_> {
         entries.iter().map(read).collect()
     }
 
-    fn error_policy(&mut self, root: &Node, handlers: &BTreeMap<String, Steps>) -> ErrorPolicy {
+    fn error_policy<'a>(
+        &mut self,
+        root: &'a Node,
+        handlers: &BTreeMap<String, Steps>,
+    ) -> ErrorPolicy {
         let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
         for (key, what) in [
             ("max_failures", "`max_failures` is a number of items, not a share"),
@@ -411,12 +467,16 @@ impl Forms<'_> {
                 return ErrorPolicy::new();
             }
         }
-        let keys =
-            node.parse_map::<ErrorPolicyKeys>("a map that says what happens to items that fail");
+        let what = "a map that says what happens to items that fail";
+        let names =
+            |entries: Entries<'a>| entries.iter().map(|(key, _)| key.name.as_str()).collect();
+        let names = self.map(node, what).map(names);
+        let keys = names.and_then(|names| self.parse_keys::<ErrorPolicyKeys>(node, names, &[]));
         let policy = keys.and_then(|keys| {
-            ErrorPolicy::try_from(keys).map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
+            let read = ErrorPolicy::try_from(keys);
+            self.parsed(read.map_err(|invalid| node.mistake_at(invalid.keys(), &invalid)))
         });
-        let Some(policy) = self.parsed(policy) else {
+        let Some(policy) = policy else {
             return ErrorPolicy::new();
         };
         if let OnItemFailure::Custom(name) = policy.get_on_item_failure()

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_rules::suggest::meant;
-use retry_runtime::file::from_map;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -65,9 +64,9 @@ impl Node {
                     error.location().map(|location| span_from_location(location, &source.text));
                 let mut message = yaml_message(&error);
                 if let Some(cure) = span.and_then(|span| quoted(&source.text, span)) {
-                    message = format!("{message}: {cure}");
+                    message = cure;
                 } else if BLOCK_ENDS.iter().any(|end| message.ends_with(end)) {
-                    message.push_str(INDENTATION);
+                    message = format!("{INDENTATION} ({message})");
                 }
                 Err(FileError::at(source, span, message))
             }
@@ -195,13 +194,31 @@ impl Node {
         Self { value: Value::Map(entries.collect()), span: self.span }.parse()
     }
 
-    /// Deserializes a type from a map, rejecting anything else. `what` is what is expected.
-    pub(crate) fn parse_map<T: DeserializeOwned>(&self, what: &'static str) -> Result<T, Mistake> {
-        from_map(self, what).map_err(|complaint| self.mistake(complaint))
-    }
-
     fn mistake(&self, ReadError { message, span, .. }: ReadError) -> Mistake {
         Mistake { message, span: Some(span.unwrap_or(self.span)) }
+    }
+
+    /// Renames the keys at these places.
+    pub(crate) fn rename(&mut self, names: &[(SourceSpan, String)]) {
+        match &mut self.value {
+            Value::List(list) => list.iter_mut().for_each(|node| node.rename(names)),
+            Value::Map(map) => {
+                for (key, value) in map {
+                    if let Some((_, name)) = names.iter().find(|(span, _)| *span == key.span) {
+                        key.name.clone_from(name);
+                    }
+                    value.rename(names);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the name of the entry that this mistake is in.
+    pub(crate) fn entry_of(&self, mistake: &Mistake) -> Option<&str> {
+        let (Value::Map(map), Some(span)) = (&self.value, mistake.span) else { return None };
+        let keys = map.iter().map(|(key, _)| key).filter(|key| key.span.start <= span.start);
+        keys.max_by_key(|key| key.span.start).map(|key| key.name.as_str())
     }
 
     /// A mistake about the values of `keys`. It is located at the first of them that exists, and
@@ -296,28 +313,38 @@ fn quoted(text: &str, span: SourceSpan) -> Option<String> {
     }
     let within = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
     if let Some(within) = within.filter(|within| !within.contains(['"', '\\'])) {
-        let quoted = format!("{key}: \"{within}\"");
-        let write = match key {
-            "shell" => {
-                "; a shell needs quotes around an apostrophe, too: write `shell: \"echo \\\"it's \
-                 done\\\"\"`"
-                    .to_owned()
-            }
-            _ => format!(", as in `{quoted}`"),
+        let (text, also) = match key {
+            "shell" => (with_apostrophes(within), ", where `\\\\` also keeps it from the shell"),
+            _ => (within.to_owned(), ""),
         };
+        let quoted = format!("{key}: \"{text}\"");
+        let also = if text == within { "" } else { also };
         return is_valid(&quoted).then(|| {
-            format!(
-                "the apostrophe ends the text that began with one; quote the text with `\"`{write}"
-            )
+            format!("an apostrophe ends a text that began with one: write `{quoted}`{also}")
         });
     }
     let quoted = format!("{key}: '{}'", value.replace('\'', "''"));
-    is_valid(&quoted).then(|| format!("quote the text, as in `{quoted}`"))
+    is_valid(&quoted).then(|| format!("this text needs quotes in YAML: write `{quoted}`"))
+}
+
+/// A shell command with a `\\` before each apostrophe inside a word, for a YAML text in `"`.
+fn with_apostrophes(command: &str) -> String {
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let mut text = String::new();
+    for (at, c) in command.char_indices() {
+        let (before, after) =
+            (command[..at].chars().next_back(), command[at + c.len_utf8()..].chars().next());
+        if c == '\'' && is_letter(before) && is_letter(after) {
+            text.push_str(r"\\");
+        }
+        text.push(c);
+    }
+    text
 }
 
 /// The ends of the messages for a line that does not belong to its block.
 const BLOCK_ENDS: [&str; 2] = ["expected '-' indicator", "expected key"];
-const INDENTATION: &str = ": check the indentation of this line and those around it: the keys of a \
+const INDENTATION: &str = "check the indentation of this line and those around it: the keys of a \
                            map begin in the same column, and so does each `-` of a list";
 
 /// The message for invalid YAML.

@@ -129,8 +129,8 @@ impl Forms<'_> {
 
 /// A list such as `[REGION=eu]` as the map that was probably meant.
 fn as_map(node: &Node, of_secrets: bool) -> String {
-    let Value::List(list) = &node.value else { return String::new() };
-    let entries: Option<Vec<_>> = list
+    let entries: Option<Vec<_>> = node
+        .each()
         .iter()
         .map(|entry| {
             let text = entry.scalar()?;

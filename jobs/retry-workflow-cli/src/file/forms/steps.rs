@@ -340,15 +340,16 @@ impl Forms<'_> {
             retry_on: retry_on.map(Arc::new),
             abort_on: abort_on.unwrap_or_default(),
         };
-        let keys = match &config.value {
-            Value::Map(_) => config.parse_only::<CommandConfigKeys>(&self.once(config), &instead),
-            _ => config
-                .parse_map::<CommandConfigKeys>("a map of retry settings, such as { attempts: 3 }"),
+        let keys: Option<CommandConfigKeys> = if let Value::Map(_) = config.value {
+            let keys = self.once(config);
+            self.parse_keys(config, keys, &instead)
+        } else {
+            self.unexpected(config, "a map of retry settings, such as { attempts: 3 }")
         };
-        let mut read = self.parsed(keys.and_then(|keys| {
-            CommandConfig::of_step(keys)
-                .map_err(|invalid| config.mistake_at(invalid.keys(), &invalid))
-        }));
+        let mut read = keys.and_then(|keys| {
+            let read = CommandConfig::of_step(keys);
+            self.parsed(read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid)))
+        });
         if let Some(CommandConfig { retry, .. }) = &mut read {
             retry.retry_on.take_if(|_| retry_alone);
             retry.abort_on.take_if(|_| abort_alone);

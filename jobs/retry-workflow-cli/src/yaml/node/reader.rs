@@ -90,7 +90,14 @@ impl de::Error for ReadError {
             text if text == "a boolean" => "true or false".to_owned(),
             other => other,
         };
-        Self::custom(format!("this is {found}: write {expected}"))
+        Self::custom(match unexpected {
+            Unexpected::Str(text)
+                if expected.ends_with(" number") && text.trim().parse::<u32>().is_ok() =>
+            {
+                format!("this is {found}: write the number `{}`, without quotes", text.trim())
+            }
+            _ => format!("this is {found}: write {expected}"),
+        })
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {

@@ -38,6 +38,11 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
     if let Err(error) = args.in_block(&block) {
         errors.push(error);
     }
+    if let Err(error) = args.result_type_of(&block) {
+        // The loop would add what is unknown of the type.
+        errors.push(error);
+        return block_of(errors);
+    }
     let function = block.as_function();
     let form = if block.asyncness.is_some() { Form::Async } else { Form::Sync };
     signature::check(&args, &function, &[], &form, &mut errors);
@@ -106,6 +111,11 @@ impl Args {
                 return Err(syn::Error::new(written.span(), message));
             }
         }
+        Ok(())
+    }
+
+    /// Checks that the type of the attempt's result is written where the compiler needs it.
+    fn result_type_of(&self, block: &Block) -> syn::Result<()> {
         let body = block.body.stream();
         let blamed = if any_token(body.clone(), &|tokens, at| is_punct(tokens.get(at), '?')) {
             "`?`"

@@ -14,4 +14,8 @@ async fn sum() -> io::Result<u32> {
     .await
 }
 
+fn parsed(text: &str) -> Result<u32, std::num::ParseIntError> {
+    retrying!(name = "parsed", || Ok(text.parse::<u32>()? + 1))
+}
+
 fn main() {}

@@ -54,7 +54,7 @@ impl<'de, K: Keys> Visitor<'de> for KnownKeys<&'static str, K> {
 struct KnownEntries<A, K> {
     map: A,
     keys: K,
-    /// Why the next value may only be `unlimited`.
+    /// The reason why the next value may only be `unlimited`.
     refused: Option<String>,
 }
 

@@ -2,11 +2,10 @@
 //! spelt.
 
 use core::fmt;
-
 use core::time::Duration;
 
 use super::field::Field;
-use crate::breaker::BreakerConfig;
+use crate::breaker::{BreakerConfig, Window};
 use crate::policy::backoff::Backoff;
 use crate::policy::display_duration::DisplayDuration;
 use crate::policy::{Attempts, Policy};
@@ -75,10 +74,11 @@ impl Values for Policy {
 
 impl Values for BreakerConfig {
     fn value(&self, field: Field) -> Option<Value> {
-        Some(match field {
-            Field::MinimumCalls => Value::Count(self.minimum_calls),
-            Field::OpenTimeout => Value::Time(self.timeout),
-            Field::MaxTimeout => Value::Time(self.get_max_timeout()),
+        Some(match (field, self.window) {
+            (Field::MinimumCalls, _) => Value::Count(self.minimum_calls),
+            (Field::WindowCalls, Window::Calls(calls)) => Value::Count(calls),
+            (Field::OpenTimeout, _) => Value::Time(self.timeout),
+            (Field::MaxTimeout, _) => Value::Time(self.get_max_timeout()),
             _ => return None,
         })
     }

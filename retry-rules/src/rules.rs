@@ -28,7 +28,7 @@ use self::table::Rule;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SettingsKind {
-    /// A [`Policy`].
+    /// A [`Policy`](crate::Policy).
     Policy,
     /// A [`BreakerConfig`](crate::BreakerConfig).
     Breaker,

@@ -112,7 +112,8 @@ mod linux {
             // The memory of a process is freed before its number.
             (Ok(variables), _) if variables.is_empty() => true,
             (Ok(variables), Ok(stat)) => {
-                matches!((keeper_in(&variables), parent_in(&stat)), (Some(keeper), Some(parent)) if keeper != parent)
+                let pair = keeper_in(&variables).zip(parent_in(&stat));
+                pair.is_some_and(|(keeper, parent)| keeper != parent)
             }
             (Err(error), _) | (_, Err(error)) => is_gone(&error),
         }

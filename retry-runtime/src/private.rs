@@ -448,7 +448,7 @@ pub trait MapsError<E, F, Kind> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E, F, M: FnOnce(RetryError<E>) -> F> MapsError<E, F, Fits> for M {
+impl<E, F, M: FnOnce(RetryError<E>) -> F> MapsError<E, F, ()> for M {
     type Map = M;
 
     fn error_map(self) -> M {
@@ -457,17 +457,13 @@ impl<E, F, M: FnOnce(RetryError<E>) -> F> MapsError<E, F, Fits> for M {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E, F, M: FnOnce(RetryError<E>) -> F + Never> MapsError<E, F, ()> for M {
+impl<E, F, M: FnOnce(RetryError<E>) -> F + Never> MapsError<E, F, Infallible> for M {
     type Map = M;
 
     fn error_map(self) -> M {
         self
     }
 }
-
-/// Marks a function that fits.
-#[derive(Debug)]
-pub struct Fits;
 
 /// Maps the last error for the caller. A function, so that the type of a closure's
 /// argument is inferred.

@@ -34,5 +34,6 @@ pub(crate) use shared_closure;
 
 /// No type implements it. A second implementation of a trait, for types that implement this, applies
 /// to none; but with one implementation alone, the compiler would assume its types, and report what
-/// it requires in place of the trait's own message.
+/// it requires in place of the trait's own message. The two differ in a parameter of the trait: `()`
+/// and `Infallible`.
 pub trait Never {}

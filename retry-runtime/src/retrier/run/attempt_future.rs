@@ -1,5 +1,6 @@
 //! [`AttemptFuture`]: one error about an operation that is not async.
 
+use core::convert::Infallible;
 use core::future::Future;
 
 use super::Run;
@@ -33,7 +34,7 @@ pub trait AttemptFuture<Op, T, E, Kind>: Future<Output = Result<T, E>> + Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<Fut, Op, T, E> AttemptFuture<Op, T, E, IsFuture> for Fut
+impl<Fut, Op, T, E> AttemptFuture<Op, T, E, ()> for Fut
 where
     Fut: Future<Output = Result<T, E>>,
 {
@@ -49,7 +50,7 @@ where
 // If there were only one implementation, the compiler would also report the same mistake again where
 // the call is awaited.
 #[diagnostic::do_not_recommend]
-impl<Fut, Op, T, E> AttemptFuture<Op, T, E, IsNever> for Fut
+impl<Fut, Op, T, E> AttemptFuture<Op, T, E, Infallible> for Fut
 where
     Fut: Future<Output = Result<T, E>> + Never,
 {
@@ -60,11 +61,3 @@ where
         call
     }
 }
-
-/// Marks a future.
-#[derive(Debug)]
-pub struct IsFuture;
-
-/// Marks the implementation that applies to no type.
-#[derive(Debug)]
-pub struct IsNever;

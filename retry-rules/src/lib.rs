@@ -34,7 +34,6 @@ mod policy;
 mod breaker;
 mod quota;
 mod rules;
-mod foreign_methods;
 #[doc(hidden)]
 pub mod history;
 #[cfg(feature = "humantime")]

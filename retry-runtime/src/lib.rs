@@ -264,63 +264,21 @@ pub use site::stats::Stats;
 #[cfg(feature = "overrides")]
 pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sync};
 
-// Wrong paths. rustc quotes these lines, with their comments, for an import of one.
-#[cfg(any())]
-// write `Policy::new().backoff(Backoff::DEFAULT)`, or `#[retry(backoff = exponential)]`
-pub use Backoff as ExponentialBackoff;
-#[cfg(any())]
-// write `Policy::new().backoff(Backoff::DEFAULT)`, or `#[retry(backoff = exponential)]`
-pub use Backoff as ExponentialBuilder;
-/// Not a wrong path, for which rustc would propose the similar `CircuitBreaker`.
+// Names that users of other libraries look for.
 #[doc(hidden)]
 #[deprecated(note = "write `retry_runtime::BreakerConfig`")]
 pub type CircuitBreakerConfig = BreakerConfig;
-#[cfg(any())]
-// write `Policy::new().backoff(Backoff::Fixed)`, or `#[retry(backoff = fixed)]`
-pub use Backoff as ConstantBuilder;
-#[cfg(any())]
-// write `Policy::new().backoff(Backoff::Fixed)`, or `#[retry(backoff = fixed)]`
-pub use Backoff as FixedInterval;
-#[cfg(any())] // write `retry_runtime::Breakers`
-pub use Breakers as CircuitBreakerRegistry;
-#[cfg(any())] // write `retry_runtime::Breakers`
-pub use Breakers as CircuitBreakers;
-#[cfg(any())] // write `retry_runtime::Policy`
-pub use Policy as RetryPolicy;
-#[cfg(any())] // write `Retrier::new(policy).run(|| fetch())`, or `#[retry]`
-pub use Retrier as Retryable;
-#[cfg(any())] // write `retry_runtime::RetryError`
-pub use RetryError as Error;
-#[cfg(any())] // write `retry_runtime::RetryQuota`
-pub use RetryQuota as RetryBudget;
-#[cfg(any())] // write `retry_runtime::matchers::{network, timeout}`
-pub use matchers::{connect, network, rate_limit, server_error, timeout, transient};
-#[cfg(any())]
-// write `retry_runtime::reqwest_middleware::RetryMiddleware`, with the feature `reqwest-middleware-0_5`
-pub use reqwest_middleware::RetryMiddleware;
-#[cfg(any())] // write `retry_runtime::retry`
-pub use retry as retryable;
-#[cfg(any())] // write `retry_runtime::tower::RetryLayer`, with the feature `tower`
-pub use tower::RetryLayer;
-#[cfg(any())] // everything is at the root: write `retry_runtime::retry`
-pub mod macros {}
-#[cfg(any())] // leave out `retry::`: all names are at the root, as in `retry_runtime::RetryError`
-pub mod retry {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::Backoff`
-pub mod backoff {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::Policy`
-pub mod policy {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::RetryError`
-pub mod error {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::CircuitBreaker`
-pub mod breaker {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::CircuitBreaker`
-pub mod circuit_breaker {}
-#[cfg(any())] // everything is at the root: write `retry_runtime::RetryQuota`
-pub mod quota {}
-/// The compiler quotes no such line for `prelude::*`.
-#[deprecated(note = "all names are at the root: write `use retry_runtime::retry;`")]
 #[doc(hidden)]
+#[deprecated(note = "write `retry_runtime::Policy`")]
+pub type RetryPolicy = Policy;
+#[doc(hidden)]
+#[deprecated(note = "write `retry_runtime::RetryQuota`")]
+pub type RetryBudget = RetryQuota;
+#[doc(hidden)]
+#[deprecated(note = "write `retry_runtime::Policy`, whose waits grow exponentially by default")]
+pub type ExponentialBuilder = Policy;
+#[doc(hidden)]
+#[deprecated(note = "all names are at the root: write `use retry_runtime::retry;`")]
 pub mod prelude {
     pub use crate::*;
 }

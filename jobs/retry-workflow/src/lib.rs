@@ -156,7 +156,3 @@ pub use retry_runtime::{
 #[doc(no_inline)]
 pub use retry_runtime;
 pub use retry_runtime::{Class, Classify};
-
-// A wrong path. rustc quotes these lines, with their comment, for an import of it.
-#[cfg(any())] // the attribute is of another crate: write `use retry_runtime::retry;`
-pub use retry_runtime::retry;

@@ -474,8 +474,3 @@ retry_rules::partial_debug!([D: fmt::Debug] Workflow<D>, |self| {
     runner: &self.runner,
     retrier: &self.retrier,
 });
-
-retry_rules::foreign_methods! {
-    [D] Workflow<D>: retries(n) max_retries(n) attempts(n) max_attempts(n) retry_policy(n) policy(n) =>
-        "the attempts of an item are set with a policy: write `.retry(policy!(attempts = 4))`";
-}

@@ -210,14 +210,6 @@ impl fmt::Debug for Class {
     }
 }
 
-retry_rules::foreign_methods! {
-    [] Class = Network Connect Timeout ServerError RateLimit Conflict =>
-        "the classes are constants: write `Class::NETWORK`, `Class::TIMEOUT`, `Class::SERVER_ERROR`";
-    [] Class = Transient Retryable => "the classes that a retry may fix are `Class::TRANSIENT`";
-    [] Class = Permanent Fatal Never None NONE =>
-        "a failure that no retry fixes has no class: write `Class::empty()`";
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

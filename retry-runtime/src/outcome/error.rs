@@ -93,42 +93,6 @@ reasons! {
     RetryAfter, "retry_after": "the server asked for a longer wait than `max_retry_after` allows";
 }
 
-retry_rules::foreign_methods! {
-    [E] RetryError<E>: last_error() last_err() =>
-        "the last error is an `Option`: write `error.last()`, or `error.into_last()` for its value";
-}
-
-// Not variants: the error of a call is a struct. A pattern with one of them does not compile.
-#[allow(non_snake_case)]
-impl<E> RetryError<E> {
-    #[doc(hidden)]
-    #[deprecated(
-        note = "an error has a reason: write `Err(error) if error.reason() == Reason::Deadline`"
-    )]
-    pub fn Timeout() {}
-    #[doc(hidden)]
-    #[deprecated(
-        note = "an error has a reason: write `Err(error) if error.reason() == Reason::Attempts`"
-    )]
-    pub fn Exhausted() {}
-    #[doc(hidden)]
-    #[deprecated(
-        note = "an error has a reason: write `Err(error) if error.reason() == Reason::CircuitOpen`"
-    )]
-    pub fn CircuitOpen() {}
-}
-
-retry_rules::foreign_methods! {
-    [] Reason = Exhausted AttemptsExhausted MaxAttempts RetriesExhausted TooManyAttempts GaveUp =>
-        "a call that has used all attempts ends with `Reason::Attempts`";
-    [] Reason = Timeout TimedOut Elapsed =>
-        "a time limit of the call ends it with `Reason::Deadline`, `Reason::MaxElapsed` or `Reason::Budget`";
-    [] Reason = BreakerOpen CircuitBreaker CircuitBreakerOpen Open =>
-        "a call that the breaker rejects ends with `Reason::CircuitOpen`";
-    [] Reason = Permanent Fatal Aborted NonRetryable =>
-        "a call whose failure is not retried ends with `Reason::NotRetryable`";
-}
-
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.clause())

@@ -8,7 +8,6 @@ mod table;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
-use core::ops::Index;
 use std::collections::HashMap;
 
 use retry_rules::{BreakerConfig, Invalid};
@@ -292,30 +291,4 @@ where
     fn owned(&self) -> K {
         self.to_owned()
     }
-}
-
-/// Does not exist: a breaker is created on first use, and an index returns a reference.
-#[doc(hidden)]
-impl<K, Q> Index<Q> for Breakers<K>
-where
-    for<'a> Self: NoIndex<'a>,
-{
-    type Output = CircuitBreaker;
-
-    fn index(&self, _: Q) -> &CircuitBreaker {
-        unreachable!("no family has an index")
-    }
-}
-
-/// An index of a family, which no type has.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "the breaker of a key is returned by `of`: write `HOSTS.of(host)`",
-    label = "a family of breakers has no index"
-)]
-pub trait NoIndex<'a> {}
-
-retry_rules::foreign_methods! {
-    [K] &Breakers<K>: get(key) entry(key) breaker(key) for_key(key) get_or_create(key) =>
-        "the breaker of a key is returned by `of`: write `HOSTS.of(host)`";
 }

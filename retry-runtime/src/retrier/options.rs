@@ -510,10 +510,3 @@ impl<D, V> Retrier<D, V> {
         Retrier { common: Common { settings, values }, decider }
     }
 }
-
-retry_rules::foreign_methods! {
-    [] Retrier::builder => "a retrier is created from a policy: write `Retrier::new(Policy::new().attempts(5))`";
-    [D, V] Retrier<D, V>: attempts(n) max_attempts(n) retries(n) max_retries(n) backoff(n) initial_delay(n)
-        delay(n) max_delay(n) jitter(n) budget(n) deadline(n) max_elapsed(n) timeout(n) hedge(n) =>
-        "this is set on the policy: write `Retrier::new(Policy::new().attempts(5))`";
-}

@@ -272,12 +272,3 @@ impl<D, Kind, R, C> Clone for RetryLayer<D, Kind, R, C> {
 retry_rules::partial_debug!([D: fmt::Debug, Kind, R: fmt::Debug, C] RetryLayer<D, Kind, R, C>, |self| {
     retrier: &self.parts().retrier,
 });
-
-retry_rules::foreign_methods! {
-    [D, Kind, R, C] &RetryLayer<D, Kind, R, C>: retry_on(n) abort_on(n) when(n) retry_after(n) on_retry(n)
-        classify(n) breaker(n) quota(n) name(n) =>
-        "this is set on the retrier: write `RetryLayer::new(Retrier::new(policy).retry_on([network]))`";
-    [D, Kind, R, C] &RetryLayer<D, Kind, R, C>: attempts(n) max_attempts(n) backoff(n) initial_delay(n) jitter(n)
-        timeout(n) =>
-        "this is set on the policy: write `RetryLayer::new(Policy::new().attempts(5))`";
-}

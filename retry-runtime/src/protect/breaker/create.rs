@@ -118,14 +118,3 @@ impl CircuitBreaker {
     }
     }
 }
-
-retry_rules::foreign_methods! {
-    [] CircuitBreaker::builder =>
-        "a breaker is created from its name and its settings: write `CircuitBreaker::new(\"db\", BreakerConfig::new().failure_threshold(5))`";
-    [] &CircuitBreaker: execute(f) run(f) protect(f) =>
-        "a breaker calls a function with `DB.call(|| …)`, and an async one with `DB.call_async(|| …).await`";
-    [] &CircuitBreaker: trip() =>
-        "a breaker is kept open with `DB.force_open()`";
-    [] &CircuitBreaker: is_call_permitted() can_execute() allow_request() record_success() record_failure() on_success() on_failure() =>
-        "a call is admitted by `DB.try_acquire()`, which returns a permit: `permit.success()` or `permit.failure()` reports the outcome";
-}

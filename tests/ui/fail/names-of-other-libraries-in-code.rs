@@ -1,0 +1,16 @@
+#![deny(deprecated)]
+#![allow(unused_imports)]
+use retry_runtime::{CircuitBreaker, CircuitBreakerConfig, ExponentialBuilder, RetryBudget, RetryPolicy};
+
+mod prelude {
+    use retry_runtime::prelude::*;
+
+    #[retry(attempts = 3)]
+    async fn load() -> std::io::Result<u32> {
+        Ok(7)
+    }
+}
+
+static DB: CircuitBreaker = CircuitBreaker::new("db", CircuitBreakerConfig::new());
+
+fn main() {}

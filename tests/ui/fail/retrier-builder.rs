@@ -1,7 +1,0 @@
-use retry_runtime::Retrier;
-
-fn retrier() -> Retrier {
-    Retrier::builder().attempts(5).build()
-}
-
-fn main() {}

@@ -4,14 +4,17 @@ pub(crate) mod log_level;
 pub(crate) mod retry_event;
 pub(crate) mod snapshot;
 pub(crate) mod transition;
+pub(crate) mod warning;
 
 use core::fmt;
 use core::time::Duration;
 
-use retry_rules::{Attempts, Invalid, Policy};
+use retry_rules::{Attempts, Policy};
 
 use crate::base::name::Name;
+use crate::event::log_level::LogLevel;
 use crate::event::transition::Transition;
+use crate::event::warning::Warning;
 use crate::outcome::error::{Ended, Reason, Rounded};
 
 /// Something that happened to a call, a breaker, a quota or a policy;
@@ -72,6 +75,9 @@ pub enum Event<'a> {
         /// Set if the next attempt was prevented: the breaker did not admit it, or the call was
         /// cancelled during the wait.
         rejected: bool,
+        /// The level at which `tracing` logs it: [`Retrier::log`](crate::Retrier::log), or the
+        /// default for this end of a call.
+        level: LogLevel,
         /// The last failure, or the rejection.
         error: &'a dyn fmt::Display,
     },
@@ -88,14 +94,6 @@ pub enum Event<'a> {
         held: Duration,
         /// Set if the breaker only observes: calls go through.
         observe_only: bool,
-    },
-    /// A family of breakers is full, and none of those looked at can be evicted: calls with other
-    /// keys get separate breakers. Reported once, and again only after one could be evicted.
-    #[non_exhaustive]
-    BreakersFull {
-        /// The name of the breaker that did not fit: [`family`](Name::family) and
-        /// [`key`](Name::key).
-        breaker: &'a Name,
     },
     /// A retry quota cannot pay for a retry. Reported once, and again only after it was
     /// half full.
@@ -139,41 +137,6 @@ pub enum Event<'a> {
         /// The policy in words, as [`Site::policy_text`](crate::Site::policy_text) returns it.
         text: &'a str,
     },
-    /// A policy known only at runtime breaks a rule, and is replaced with the nearest valid one:
-    /// [`Policy::nearest_valid`]. Reported on failure, once per function and mistake.
-    #[non_exhaustive]
-    InvalidPolicy {
-        /// The name of the function.
-        name: &'a Name,
-        /// The mistake, and what to write instead.
-        invalid: Invalid,
-    },
-    /// A call failed whose policy has one of very many different lists of delays, from the 1,024th
-    /// on. Each is kept until the program ends: [`Backoff::custom`](crate::Backoff::custom).
-    /// Reported once in a program.
-    ///
-    /// Use a curve, or round the delays, so that the lists repeat.
-    #[non_exhaustive]
-    ManyDelayLists {
-        /// The name of the function.
-        name: &'a Name,
-        /// The number of lists that are kept.
-        lists: usize,
-    },
-    /// A `timeout` is ignored. Reported once per name, in two cases:
-    ///
-    /// - A function's policy is known only at runtime, and its error cannot represent an
-    ///   interruption, or it is not async. Implement `From<Interrupted>` for the error, or return
-    ///   [`RetryError`](crate::RetryError).
-    /// - A retrier is called with [`run_sync`](crate::Retrier::run_sync). Call it with
-    ///   [`run`](crate::Retrier::run), or remove the timeout.
-    #[non_exhaustive]
-    TimeoutNotObeyed {
-        /// The name of the function or of the retrier.
-        name: &'a Name,
-        /// The timeout.
-        timeout: Duration,
-    },
     /// An attempt has not answered in time, and another one joins it: `hedge = "200ms"`.
     #[non_exhaustive]
     Hedged {
@@ -196,17 +159,6 @@ pub enum Event<'a> {
         /// The number of the hedge.
         hedge: u32,
     },
-    /// The policy of a function is known only at runtime and has a `hedge`, which is ignored: the
-    /// function makes one attempt at a time. Reported on failure, once per function.
-    ///
-    /// Write `hedge` beside `policy`.
-    #[non_exhaustive]
-    HedgeNotObeyed {
-        /// The name of the function.
-        name: &'a Name,
-        /// The delay of the hedge.
-        hedge: Duration,
-    },
     /// A call waits until its circuit breaker admits it: `when_open = wait`, or, if the call has
     /// failed before, until the end of a [hold](crate::BreakerConfig::hold).
     #[non_exhaustive]
@@ -218,15 +170,8 @@ pub enum Event<'a> {
         /// The time until it tries the breaker again.
         wait: Duration,
     },
-    /// A function that is not async sleeps on a thread that drives async tasks, and
-    /// stalls them. Reported once per function.
-    #[non_exhaustive]
-    BlocksTasks {
-        /// The name of the function.
-        name: &'a Name,
-        /// The length of this sleep.
-        wait: Duration,
-    },
+    /// A policy, a function or a family of breakers does not work as its author expects.
+    Warning(Warning<'a>),
 }
 
 impl<'a> Event<'a> {
@@ -253,19 +198,14 @@ impl<'a> Event<'a> {
             | Self::Recovered { name, .. }
             | Self::GaveUp { name, .. }
             | Self::Held { breaker: name, .. }
-            | Self::BreakersFull { breaker: name }
             | Self::QuotaEmpty { quota: name }
             | Self::QuotaShareReached { quota: name }
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
-            | Self::InvalidPolicy { name, .. }
-            | Self::ManyDelayLists { name, .. }
-            | Self::TimeoutNotObeyed { name, .. }
             | Self::Hedged { name, .. }
             | Self::HedgeWon { name, .. }
-            | Self::HedgeNotObeyed { name, .. }
-            | Self::AwaitsBreaker { name, .. }
-            | Self::BlocksTasks { name, .. } => name,
+            | Self::AwaitsBreaker { name, .. } => name,
+            Self::Warning(warning) => warning.subject(),
             Self::Breaker(Transition { breaker, .. }) => breaker,
         }
     }
@@ -305,13 +245,6 @@ impl fmt::Display for Event<'_> {
                 write!(f, "circuit breaker `{breaker}`: holds all calls for {held}")?;
                 f.write_str(if *observe_only { " (observed only)" } else { "" })
             }
-            Self::BreakersFull { breaker } => write!(
-                f,
-                "circuit breakers `{}`: none can be evicted, because those looked at are in use or \
-                 not idle; calls with `{}` and other new keys share no breaker",
-                breaker.family(),
-                breaker.key().unwrap_or_default()
-            ),
             Self::QuotaEmpty { quota } => {
                 write!(f, "retry quota `{quota}`: empty, failed calls are not retried")
             }
@@ -330,15 +263,6 @@ impl fmt::Display for Event<'_> {
                 let now = if policy.is_some() { "now " } else { "" };
                 write!(f, "{name}: the policy is {now}{text}")
             }
-            Self::InvalidPolicy { name, invalid } => {
-                write!(f, "{name}: {INVALID_POLICY}: {invalid}")
-            }
-            Self::ManyDelayLists { name, lists } => {
-                write!(f, "{name}: {MANY_DELAY_LISTS} ({lists} are kept)")
-            }
-            Self::TimeoutNotObeyed { name, timeout } => {
-                write!(f, "{name}: {TIMEOUT_NOT_OBEYED} (of {})", Rounded(*timeout))
-            }
             Self::Hedged { name, attempt, hedge, after } => {
                 let after = Rounded(*after);
                 write!(
@@ -349,40 +273,13 @@ impl fmt::Display for Event<'_> {
             Self::HedgeWon { name, attempt, hedge } => {
                 write!(f, "{name}: hedge {hedge} of attempt {attempt} succeeded first")
             }
-            Self::HedgeNotObeyed { name, hedge } => {
-                write!(f, "{name}: {HEDGE_NOT_OBEYED} (after {})", Rounded(*hedge))
-            }
             Self::AwaitsBreaker { name, breaker, wait } => {
                 write!(f, "{name}: waits {} for circuit breaker `{breaker}`", Rounded(*wait))
             }
-            Self::BlocksTasks { name, wait } => {
-                write!(f, "{name}: {BLOCKS_TASKS} (for {})", Rounded(*wait))
-            }
+            Self::Warning(warning) => warning.fmt(f),
         }
     }
 }
-
-/// The message of [`Event::InvalidPolicy`], after the function's name.
-pub(crate) const INVALID_POLICY: &str =
-    "the policy breaks a rule; the nearest valid policy is used instead";
-
-/// The message of [`Event::ManyDelayLists`], after the function's name.
-pub(crate) const MANY_DELAY_LISTS: &str = "its policy has one of very many different lists of \
-    delays, each of which is kept until the program ends: use a curve, or round the delays, so that \
-    the lists repeat";
-
-/// The message of [`Event::TimeoutNotObeyed`], after the function's name.
-pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \
-    attempt: a function must be async, and its error `RetryError`, or a type that implements \
-    `From<retry_runtime::Interrupted>`; a retrier must be called with `run`; or remove the timeout";
-
-/// The message of [`Event::HedgeNotObeyed`], after the function's name.
-pub(crate) const HEDGE_NOT_OBEYED: &str = "its policy has a hedge, but the function makes one \
-    attempt at a time: write `hedge` beside `policy`";
-
-/// The message of [`Event::BlocksTasks`], after the function's name.
-pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \
-    them: make the function async, or call it through `spawn_blocking`";
 
 /// A count with its noun: `1 retry`, `2 retries`.
 struct Count(u32, &'static str, &'static str);

@@ -249,6 +249,7 @@ pub use event::log_level::LogLevel;
 pub use event::retry_event::RetryEvent;
 pub use event::snapshot::{Outcomes, Snapshot};
 pub use event::transition::{Cause, State, Transition};
+pub use event::warning::Warning;
 #[cfg(feature = "metrics")]
 pub use observe::metrics;
 #[cfg(not(retry_loom))]

@@ -8,13 +8,12 @@ pub mod metrics;
 #[cfg(feature = "tracing")]
 mod trace;
 
+#[cfg(not(retry_loom))]
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
 #[cfg(not(retry_loom))]
 use std::cell::Cell;
 
-use retry_rules::{Attempts, Invalid, Policy};
+use retry_rules::Invalid;
 
 use crate::base::first::First;
 #[cfg(not(retry_loom))]
@@ -23,10 +22,8 @@ use crate::base::name::Name;
 #[cfg(not(retry_loom))]
 use crate::base::sync::Arc;
 use crate::event::Event;
-use crate::event::log_level::LogLevel;
-use crate::event::transition::Transition;
-use crate::outcome::error::Ended;
-use crate::site::Origin;
+use crate::event::warning::Warning;
+use crate::site::Site;
 
 #[cfg(not(retry_loom))]
 type EventListener = dyn Fn(&Event<'_>) + Send + Sync;
@@ -103,32 +100,38 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Reports to everything but `metrics`. The few events that `metrics` counts are recorded where
-/// they happen, because their labels are the function's.
+/// Reports an event that is not counted by function.
 pub(crate) fn emit(event: &Event<'_>) {
-    #[cfg(feature = "tracing")]
-    crate::observe::trace::emit(event);
-    tell(event);
+    emit_for(None, event);
 }
 
-/// Reports to tests and listeners.
-fn tell(event: &Event<'_>) {
+/// Reports an event to all sinks: the counters of `site`, which is the function that it is about,
+/// `metrics`, `tracing`, tests and listeners.
+pub(crate) fn emit_for(site: Option<&'static Site>, event: &Event<'_>) {
+    if let Some(site) = site {
+        site.counters().count(event);
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::record(site, event);
+    #[cfg(feature = "tracing")]
+    crate::observe::trace::emit(event);
     #[cfg(feature = "testing")]
     crate::test_hooks::record_event(event);
     #[cfg(not(retry_loom))]
     notify_listeners(event);
-    #[cfg(all(retry_loom, not(feature = "testing")))]
-    let _ = event;
 }
 
-/// Returns whether there may be listeners.
-#[inline]
-fn is_listened_to() -> bool {
-    #[cfg(not(retry_loom))]
-    let any = LISTENERS.any();
-    #[cfg(retry_loom)]
-    let any = false;
-    any || cfg!(feature = "testing")
+/// Reports a warning once for each name and kind, and an invalid policy once for each mistake.
+pub(crate) fn warn_once(warning: Warning<'_>) {
+    static WARNED: First<(Name, &str, Option<Invalid>)> = First::new();
+
+    let invalid = match warning {
+        Warning::InvalidPolicy { invalid, .. } => Some(invalid),
+        _ => None,
+    };
+    if WARNED.is_first((warning.subject().clone(), warning.message(), invalid)) {
+        emit(&Event::Warning(warning));
+    }
 }
 
 #[cfg(not(retry_loom))]
@@ -154,146 +157,15 @@ fn notify_listeners(event: &Event<'_>) {
     });
 }
 
-/// Counts a failure that will be retried after a wait.
-#[inline]
-#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "counted in nanoseconds"))]
-pub(crate) fn count_retry(origin: Origin<'_>, wait: Duration, nanos: u64) {
-    if let Some(counters) = origin.counters() {
-        counters.retry(nanos);
-    }
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::will_retry(origin, wait);
-}
-
-/// Returns whether a subscriber is interested in retried failures. This is the one event of each
-/// failure; otherwise it is not built.
-#[inline]
-pub(crate) fn retries_are_observed() -> bool {
-    #[cfg(feature = "tracing")]
-    let traces = crate::observe::trace::retries_may_be_traced();
-    #[cfg(not(feature = "tracing"))]
-    let traces = false;
-    traces || is_listened_to()
-}
-
-/// Reports a failure that will be retried, to all but what counts it.
-pub(crate) fn will_retry(
-    name: &Name,
-    attempts: Attempts,
-    attempt: u32,
-    wait: Duration,
-    waited: Duration,
-    error: &dyn fmt::Display,
-) {
-    #[cfg(feature = "tracing")]
-    crate::observe::trace::retry(name, attempt, attempts, wait, waited, error);
-    if is_listened_to() {
-        tell(&Event::Retry { name, attempt, attempts, wait, waited, error });
-    }
-}
-
-pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
-    if let Some(counters) = origin.counters() {
-        counters.recovered();
-    }
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::recovered(origin);
-    emit(&Event::Recovered { name: origin.name, attempt, waited });
-}
-
-/// Reports a call that ended without success; `rejected` if the next attempt was not admitted.
-/// `level` is the level of the event of `tracing`, and has no other effect.
-#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nothing is logged"))]
-pub(crate) fn gave_up(
-    origin: Origin<'_>,
-    ended: Ended,
-    rejected: bool,
-    level: LogLevel,
-    error: &dyn fmt::Display,
-) {
-    let Ended { reason, attempts, waited, asked: _ } = ended;
-    if let Some(counters) = origin.counters() {
-        counters.gave_up(reason, rejected);
-    }
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::gave_up(origin, reason, rejected);
-    #[cfg(feature = "tracing")]
-    crate::observe::trace::gave_up(level, origin.name, ended, error);
-    tell(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
-}
-
-/// Hedge `hedge` joins an attempt that has not answered.
-pub(crate) fn hedged(origin: Origin<'_>, attempt: u32, hedge: u32, after: Duration) {
-    if let Some(counters) = origin.counters() {
-        counters.hedged();
-    }
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::hedged(origin);
-    emit(&Event::Hedged { name: origin.name, attempt, hedge, after });
-}
-
-/// Hedge `hedge` was the first to succeed.
-pub(crate) fn hedge_won(origin: Origin<'_>, attempt: u32, hedge: u32) {
-    if let Some(counters) = origin.counters() {
-        counters.hedge_won();
-    }
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::hedge_won(origin);
-    emit(&Event::HedgeWon { name: origin.name, attempt, hedge });
-}
-
-/// A policy known only at runtime breaks rules: reported once.
-pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
-    static WARNED: First<(Name, Invalid)> = First::new();
-
-    if WARNED.is_first((name.clone(), invalid)) {
-        emit(&Event::InvalidPolicy { name, invalid });
-    }
-}
-
-/// A call failed: if its policy has one of very many lists of delays, this is reported once.
-pub(crate) fn many_delay_lists(name: &Name, policy: &Policy) {
-    static WARNED: AtomicBool = AtomicBool::new(false);
-
-    let Some(lists) = policy.get_backoff().excess_of_lists() else { return };
-    if !WARNED.swap(true, Ordering::Relaxed) {
-        emit(&Event::ManyDelayLists { name, lists });
-    }
-}
-
-/// A timeout known only at runtime cannot cut an attempt off: reported once.
-pub(crate) fn timeout_not_obeyed(name: &Name, timeout: Duration) {
-    static WARNED: First<Name> = First::new();
-
-    if WARNED.is_first(name.clone()) {
-        emit(&Event::TimeoutNotObeyed { name, timeout });
-    }
-}
-
-/// The policy of a function that makes one attempt at a time has a hedge: reported once.
-pub(crate) fn hedge_not_obeyed(name: &Name, hedge: Duration) {
-    static WARNED: First<Name> = First::new();
-
-    if WARNED.is_first(name.clone()) {
-        emit(&Event::HedgeNotObeyed { name, hedge });
-    }
-}
-
-pub(crate) fn breaker_transition(transition: &Transition) {
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::breaker_transition(transition);
-    emit(&Event::Breaker(transition));
-}
-
 /// Counts a call that did not simply succeed; not an event.
-#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "only metrics count it"))]
 pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::breaker_call(breaker, kind);
 }
 
 /// Reports how many tokens a quota holds, as a gauge; not an event.
-#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "only metrics count it"))]
 pub(crate) fn quota_level(quota: &Name, tokens: u32) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::quota_level(quota, tokens);

@@ -67,7 +67,7 @@ use layer::Checked;
 /// - A policy known only at runtime (`policy = self.retries`), or that depends on generic
 ///   parameters: the keys are checked against each other, and laid over the policy of each call. A
 ///   policy that then breaks a rule is replaced with the nearest valid one, and
-///   [`Event::InvalidPolicy`](crate::Event) reports that.
+///   [`Warning::InvalidPolicy`](crate::Warning) reports that.
 ///
 /// Everything else is code, and stays: the failures that are retried, the steps at the end, and each
 /// [`Retrier`](crate::Retrier), whose policy is a value in the program.

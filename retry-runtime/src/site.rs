@@ -399,10 +399,6 @@ impl<'a> Origin<'a> {
     pub const fn retrier(name: &'a Name) -> Self {
         Self { name, site: None }
     }
-
-    pub(crate) fn counters(self) -> Option<&'static Counters> {
-        self.site.map(Site::counters)
-    }
 }
 
 impl From<&'static Site> for Origin<'_> {

@@ -15,6 +15,7 @@ use tokio::task::coop::{Unconstrained, unconstrained};
 use crate::base::clock::{self, Instant};
 use crate::base::timer::{self, Sleep};
 use crate::call::call_context::{CallContext, LimitKind, Timing};
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::Interruptible;
 use crate::outcome::error::Interrupted;
@@ -183,7 +184,8 @@ impl<R> RuntimeLimits<R> {
     ) -> Option<Box<Self>> {
         let limits = CallLimits::start(context);
         if let (None, Some(timeout)) = (interrupted, limits.timeout) {
-            observe::timeout_not_obeyed(context.origin.name, timeout);
+            let name = context.origin.name;
+            observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
         }
         Some(Box::new(Self { limits, interrupted }))
     }

@@ -13,14 +13,10 @@ use std::task::Wake;
 use tokio::task::coop;
 
 use crate::base::clock;
-use crate::base::first::First;
 use crate::base::name::Name;
 use crate::base::sync::unpoisoned;
-use crate::event::Event;
+use crate::event::warning::Warning;
 use crate::observe;
-
-/// The functions already reported.
-static WARNED: First<Name> = First::new();
 
 pub(crate) fn sleep(delay: Duration, name: &Name) {
     if delay.is_zero() {
@@ -83,8 +79,8 @@ impl Wake for Alarm {
 
 /// Reports, once for each function, that it is about to stall the tasks of its thread.
 fn warn_of(delay: Duration, name: &Name) {
-    if drives_tasks() && WARNED.is_first(name.clone()) {
-        observe::emit(&Event::BlocksTasks { name, wait: delay });
+    if drives_tasks() {
+        observe::warn_once(Warning::BlocksTasks { name, wait: delay });
     }
 }
 

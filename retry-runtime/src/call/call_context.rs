@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use retry_rules::{Bound, Policy};
 
 use crate::base::clock::{self, Instant};
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::error::Reason;
 use crate::protect::breaker::CircuitBreaker;
@@ -174,7 +175,8 @@ impl Timing {
         let policy = context.effective_policy();
         // The timeout of a runtime policy, which a function that is not async cannot obey.
         if let Some(timeout) = policy.get_timeout() {
-            observe::timeout_not_obeyed(context.origin.name, timeout);
+            let name = context.origin.name;
+            observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
         }
         Self::of(&policy)
     }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use retry_rules::{Backoff, Bound, Fields, Policy};
 
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::site::{Origin, Site};
 
@@ -17,7 +18,8 @@ use crate::site::{Origin, Site};
 pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Policy {
     let (nearest, invalid) = policy.nearest_valid_written(written);
     if let Some(invalid) = invalid {
-        observe::invalid_policy(Origin::from(site).name, invalid);
+        let name = Origin::from(site).name;
+        observe::warn_once(Warning::InvalidPolicy { name, invalid });
     }
     nearest
 }

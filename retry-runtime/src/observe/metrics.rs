@@ -19,20 +19,19 @@
 //! several processes, configure buckets for `retry_wait_seconds` in the exporter: without them,
 //! some exporters produce quantiles instead.
 
-use core::time::Duration;
-
 use metrics::{
     Counter, Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge,
     describe_histogram, gauge, with_recorder,
 };
 
 use crate::base::name::Name;
+use crate::event::Event;
 use crate::event::transition::{State, Transition};
 use crate::outcome::error::Reason;
-use crate::site::Origin;
 use crate::site::labels::{of_name, of_reason, text};
 #[cfg(feature = "sites")]
 use crate::site::registry::sites;
+use crate::site::{Origin, Site};
 
 const ATTEMPTS: &str = "retry_attempts_total";
 const RETRIES: &str = "retry_retries_total";
@@ -112,34 +111,35 @@ fn counter(name: &'static str, origin: Origin<'_>, reason: Option<Reason>) -> Co
     with_recorder(|recorder| recorder.register_counter(&key, &METADATA))
 }
 
-pub(crate) fn will_retry(origin: Origin<'_>, wait: Duration) {
-    counter(ATTEMPTS, origin, None).increment(1);
-    counter(RETRIES, origin, None).increment(1);
-    let key = key(WAIT, origin, None);
-    with_recorder(|recorder| recorder.register_histogram(&key, &METADATA)).record(wait);
-}
-
-pub(crate) fn hedged(origin: Origin<'_>) {
-    counter(HEDGES, origin, None).increment(1);
-}
-
-pub(crate) fn hedge_won(origin: Origin<'_>) {
-    counter(HEDGE_WINS, origin, None).increment(1);
-}
-
-pub(crate) fn recovered(origin: Origin) {
-    counter(ATTEMPTS, origin, None).increment(1);
-    counter(RECOVERIES, origin, None).increment(1);
-}
-
-pub(crate) fn gave_up(origin: Origin<'_>, reason: Reason, rejected: bool) {
-    if !rejected {
-        counter(ATTEMPTS, origin, None).increment(1);
+/// Counts an event of a call of `site`, or of a retrier, or of a breaker.
+pub(crate) fn record(site: Option<&'static Site>, event: &Event<'_>) {
+    let origin = Origin { name: event.subject(), site };
+    let count = |name| counter(name, origin, None).increment(1);
+    match *event {
+        Event::Retry { wait, .. } => {
+            count(ATTEMPTS);
+            count(RETRIES);
+            let key = key(WAIT, origin, None);
+            with_recorder(|recorder| recorder.register_histogram(&key, &METADATA)).record(wait);
+        }
+        Event::Recovered { .. } => {
+            count(ATTEMPTS);
+            count(RECOVERIES);
+        }
+        Event::GaveUp { reason, rejected, .. } => {
+            if !rejected {
+                count(ATTEMPTS);
+            }
+            counter(GIVE_UPS, origin, Some(reason)).increment(1);
+        }
+        Event::Hedged { .. } => count(HEDGES),
+        Event::HedgeWon { .. } => count(HEDGE_WINS),
+        Event::Breaker(transition) => breaker_transition(transition),
+        _ => {}
     }
-    counter(GIVE_UPS, origin, Some(reason)).increment(1);
 }
 
-pub(crate) fn breaker_transition(transition: &Transition) {
+fn breaker_transition(transition: &Transition) {
     let state = match transition.to {
         State::Closed => 0.0,
         State::HalfOpen => 1.0,

@@ -1,17 +1,13 @@
 //! Events through `tracing`. The names of the fields are documented in a table and must not change.
 
-use core::fmt;
 use core::time::Duration;
 
 use retry_rules::Attempts;
 
-use crate::base::name::Name;
+use crate::event::Event;
 use crate::event::log_level::LogLevel;
 use crate::event::transition::{State, Transition};
-use crate::event::{
-    BLOCKS_TASKS, Event, HEDGE_NOT_OBEYED, INVALID_POLICY, MANY_DELAY_LISTS, TIMEOUT_NOT_OBEYED,
-};
-use crate::outcome::error::Ended;
+use crate::event::warning::Warning;
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -26,60 +22,41 @@ fn allowed(attempts: Attempts) -> Option<u32> {
     }
 }
 
-/// Returns whether the program's level lets the events of retries pass.
-#[inline]
-pub(crate) fn retries_may_be_traced() -> bool {
-    tracing::level_filters::LevelFilter::current() >= tracing::Level::DEBUG
-}
-
-/// An attempt has failed, and another one follows.
-pub(crate) fn retry(
-    name: &Name,
-    attempt: u32,
-    attempts: Attempts,
-    wait: Duration,
-    waited: Duration,
-    error: &dyn fmt::Display,
-) {
-    tracing::debug!(
-        target: "retry",
-        name = name.as_str(),
-        attempt,
-        attempts = allowed(attempts),
-        wait_ms = millis(wait),
-        waited_ms = millis(waited),
-        %error,
-        "attempt failed, will be retried"
-    );
-}
-
-/// Logs a call that has ended without success.
-pub(crate) fn gave_up(level: LogLevel, name: &Name, ended: Ended, error: &dyn fmt::Display) {
-    macro_rules! event {
-        ($level:ident) => {
-            tracing::$level!(
-                target: "retry",
-                name = name.as_str(),
-                attempts = ended.attempts,
-                waited_ms = millis(ended.waited),
-                reason = ended.reason.as_str(),
-                %error,
-                "gave up"
-            )
-        };
-    }
-    match level {
-        LogLevel::Off => {}
-        LogLevel::Debug => event!(debug),
-        LogLevel::Info => event!(info),
-        LogLevel::Warn => event!(warn),
-    }
-}
-
 pub(crate) fn emit(event: &Event<'_>) {
     match *event {
-        // These have functions of their own.
-        Event::Retry { .. } | Event::GaveUp { .. } => {}
+        Event::Retry { name, attempt, attempts, wait, waited, error } => {
+            tracing::debug!(
+                target: "retry",
+                name = name.as_str(),
+                attempt,
+                attempts = allowed(attempts),
+                wait_ms = millis(wait),
+                waited_ms = millis(waited),
+                %error,
+                "attempt failed, will be retried"
+            );
+        }
+        Event::GaveUp { name, reason, attempts, waited, level, error, .. } => {
+            macro_rules! gave_up {
+                ($level:ident) => {
+                    tracing::$level!(
+                        target: "retry",
+                        name = name.as_str(),
+                        attempts,
+                        waited_ms = millis(waited),
+                        reason = reason.as_str(),
+                        %error,
+                        "gave up"
+                    )
+                };
+            }
+            match level {
+                LogLevel::Off => {}
+                LogLevel::Debug => gave_up!(debug),
+                LogLevel::Info => gave_up!(info),
+                LogLevel::Warn => gave_up!(warn),
+            }
+        }
         Event::Recovered { name, attempt, waited } => {
             tracing::info!(target: "retry", name = name.as_str(), attempt, waited_ms = millis(waited), "recovered");
         }
@@ -97,9 +74,6 @@ pub(crate) fn emit(event: &Event<'_>) {
         Event::Held { breaker, held, observe_only } => {
             let observe_only = observe_only.then_some(true);
             tracing::info!(target: "retry", breaker = breaker.as_str(), held_ms = millis(held), observe_only, "circuit breaker holds all calls");
-        }
-        Event::BreakersFull { breaker } => {
-            tracing::warn!(target: "retry", breaker = breaker.as_str(), "no breaker of the family can be evicted, new keys share none");
         }
         Event::QuotaEmpty { quota } => {
             tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, failed calls are not retried");
@@ -126,29 +100,39 @@ pub(crate) fn emit(event: &Event<'_>) {
         Event::Policy { name, text, .. } => {
             tracing::info!(target: "retry", name = name.as_str(), policy = %text, "policy changed");
         }
-        Event::InvalidPolicy { name, invalid } => {
-            tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{INVALID_POLICY}");
-        }
-        Event::ManyDelayLists { name, lists } => {
-            tracing::warn!(target: "retry", name = name.as_str(), lists, "{MANY_DELAY_LISTS}");
-        }
-        Event::TimeoutNotObeyed { name, timeout } => {
-            tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{TIMEOUT_NOT_OBEYED}");
-        }
         Event::Hedged { name, attempt, hedge, after } => {
             tracing::debug!(target: "retry", name = name.as_str(), attempt, hedge, after_ms = millis(after), "hedged");
         }
         Event::HedgeWon { name, attempt, hedge } => {
             tracing::debug!(target: "retry", name = name.as_str(), attempt, hedge, "hedge won");
         }
-        Event::HedgeNotObeyed { name, hedge } => {
-            tracing::warn!(target: "retry", name = name.as_str(), hedge_ms = millis(hedge), "{HEDGE_NOT_OBEYED}");
-        }
         Event::AwaitsBreaker { name, breaker, wait } => {
             tracing::debug!(target: "retry", name = name.as_str(), breaker, wait_ms = millis(wait), "waits for the circuit breaker");
         }
-        Event::BlocksTasks { name, wait } => {
-            tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{BLOCKS_TASKS}");
+        Event::Warning(warning) => warn(warning),
+    }
+}
+
+fn warn(warning: Warning<'_>) {
+    let message = warning.message();
+    match warning {
+        Warning::InvalidPolicy { name, invalid } => {
+            tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{message}");
+        }
+        Warning::ManyDelayLists { name, lists } => {
+            tracing::warn!(target: "retry", name = name.as_str(), lists, "{message}");
+        }
+        Warning::TimeoutNotObeyed { name, timeout } => {
+            tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{message}");
+        }
+        Warning::HedgeNotObeyed { name, hedge } => {
+            tracing::warn!(target: "retry", name = name.as_str(), hedge_ms = millis(hedge), "{message}");
+        }
+        Warning::BlocksTasks { name, wait } => {
+            tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{message}");
+        }
+        Warning::BreakersFull { breaker } => {
+            tracing::warn!(target: "retry", breaker = breaker.as_str(), "{message}");
         }
     }
 }

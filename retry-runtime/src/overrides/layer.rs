@@ -10,6 +10,7 @@ use retry_rules::options::POLICY;
 use retry_rules::{Backoff, Bound, Field, Fields, Policy, Rule, Rules};
 
 use super::names::Target;
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::site::registry;
 use crate::site::{Origin, Site, policy_override};
@@ -146,7 +147,8 @@ pub(super) fn over(site: &'static Site, policy: &Policy, draft: &Draft) -> Polic
     }
     let (nearest, invalid) = policy_override::over(policy, draft);
     if let Some(invalid) = invalid {
-        observe::invalid_policy(Origin::from(site).name, invalid);
+        let name = Origin::from(site).name;
+        observe::warn_once(Warning::InvalidPolicy { name, invalid });
     }
     nearest
 }

@@ -26,7 +26,7 @@ impl Retrier {
     /// Creates a retrier that retries every failure with `policy`.
     ///
     /// A policy that breaks a rule is replaced with [`Policy::nearest_valid`], and
-    /// [`Event::InvalidPolicy`](crate::Event) reports that at the first failure;
+    /// [`Warning::InvalidPolicy`](crate::Warning) reports that at the first failure;
     /// [`validate`](Self::validate) reports it beforehand.
     ///
     /// ```

@@ -18,6 +18,7 @@ use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{Keeps, LastFailure};
 use crate::call::session::{Next, Session, WaitTerms};
 use crate::call::verdict::Verdict;
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
@@ -218,7 +219,7 @@ impl RetrierSettings {
     /// Reports, once, that the policy in force is not the one that was given.
     pub(super) fn warn(&self) {
         if let Some(invalid) = self.invalid {
-            observe::invalid_policy(&self.name, invalid);
+            observe::warn_once(Warning::InvalidPolicy { name: &self.name, invalid });
         }
     }
 

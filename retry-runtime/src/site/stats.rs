@@ -3,6 +3,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
+use crate::base::clock::nanos_of;
+use crate::event::Event;
 use crate::outcome::error::Reason;
 
 /// The outcomes of the calls of one function since the program started.
@@ -107,33 +109,21 @@ impl Counters {
         }
     }
 
-    /// An attempt failed, and a wait of so many nanoseconds begins.
-    pub(crate) fn retry(&self, nanos: u64) {
-        add(&self.retries, 1);
-        add(&self.waited_nanos, nanos);
-    }
-
-    /// An attempt succeeded after others had failed.
-    pub(crate) fn recovered(&self) {
-        add(&self.recovered, 1);
-    }
-
-    /// A hedge has begun.
-    pub(crate) fn hedged(&self) {
-        add(&self.hedges, 1);
-    }
-
-    /// A hedge was the first to succeed.
-    pub(crate) fn hedge_won(&self) {
-        add(&self.hedge_wins, 1);
-    }
-
-    /// A call was given up; `rejected` if the next attempt was not admitted.
-    pub(crate) fn gave_up(&self, reason: Reason, rejected: bool) {
-        if rejected {
-            add(&self.rejected, 1);
+    pub(crate) fn count(&self, event: &Event<'_>) {
+        match *event {
+            Event::Retry { wait, .. } => {
+                add(&self.retries, 1);
+                add(&self.waited_nanos, nanos_of(wait));
+            }
+            Event::Recovered { .. } => add(&self.recovered, 1),
+            Event::GaveUp { reason, rejected, .. } => {
+                add(&self.rejected, u64::from(rejected));
+                add(&self.gave_up[reason.index()], 1);
+            }
+            Event::Hedged { .. } => add(&self.hedges, 1),
+            Event::HedgeWon { .. } => add(&self.hedge_wins, 1),
+            _ => {}
         }
-        add(&self.gave_up[reason.index()], 1);
     }
 
     pub(crate) fn read(&self) -> Stats {

@@ -8,7 +8,7 @@ use retry_runtime::matchers::{network, pattern, rate_limit, timeout};
 use retry_runtime::retrier::{ForError, RetryOnValue};
 use retry_runtime::{
     Backoff, BreakerConfig, CircuitBreaker, Class, Classify, Event, Interrupted, Jitter, Policy,
-    QuotaConfig, Reason, Retrier, RetryEvent, RetryQuota, State, on_event,
+    QuotaConfig, Reason, Retrier, RetryEvent, RetryQuota, State, Warning, on_event,
 };
 use tokio::time::{Instant, sleep};
 
@@ -424,7 +424,7 @@ async fn an_invalid_policy_is_corrected_and_reported_once() {
     let listening = on_event({
         let told = told.clone();
         move |event| {
-            if let Event::InvalidPolicy { name, .. } = event
+            if let Event::Warning(Warning::InvalidPolicy { name, .. }) = event
                 && *name == "retrier.invalid"
             {
                 told.lock().unwrap().push(event.to_string());

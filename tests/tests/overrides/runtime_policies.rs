@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use retry_runtime::{
-    Event, Interrupted, Overrides, Policy, Reason, Retrier, RetryError, on_event, policy, report,
-    retry, retrying, with_overrides,
+    Event, Interrupted, Overrides, Policy, Reason, Retrier, RetryError, Warning, on_event, policy,
+    report, retry, retrying, with_overrides,
 };
 use tokio::time::Instant;
 
@@ -155,7 +155,8 @@ fn a_change_that_a_policy_of_a_call_rejects_is_repaired_with_an_event() {
         let slow = of("client.fetch", "initial_delay", "20s");
         let client = Client(RETRIES);
         let call = with_overrides(&slow, client.fetch());
-        let is_invalid = |event: &Event<'_>| matches!(event, Event::InvalidPolicy { .. });
+        let is_invalid =
+            |event: &Event<'_>| matches!(event, Event::Warning(Warning::InvalidPolicy { .. }));
         let (error, events) = events(is_invalid, call).await;
         assert_eq!(error.unwrap_err().waited(), 15_000 * MS);
         assert_eq!(
@@ -171,7 +172,8 @@ fn a_change_that_a_policy_of_a_call_rejects_is_repaired_with_an_event() {
 fn a_rule_that_the_function_is_exempt_from_holds_for_no_change_either() {
     alone(async {
         yaml("\"*\": { max_retry_after: 5m }").apply();
-        let is_invalid = |event: &Event<'_>| matches!(event, Event::InvalidPolicy { .. });
+        let is_invalid =
+            |event: &Event<'_>| matches!(event, Event::Warning(Warning::InvalidPolicy { .. }));
         let unlimited = Client(RETRIES.unlimited());
         let ((), heard) = events(is_invalid, async {
             unlimited.follow(&mut 9).await.unwrap();
@@ -244,7 +246,8 @@ fn a_timeout_that_cannot_cut_off_an_attempt_is_reported() {
                            with `run`; or remove the timeout";
 
     alone(async {
-        let is_ignored = |event: &Event<'_>| matches!(event, Event::TimeoutNotObeyed { .. });
+        let is_ignored =
+            |event: &Event<'_>| matches!(event, Event::Warning(Warning::TimeoutNotObeyed { .. }));
         let timed = Client(RETRIES.attempts(2).timeout(50 * MS));
         let (_, heard) = events(is_ignored, async { (timed.look(), timed.look()) }).await;
         assert_eq!(heard, [format!("client.look: {IGNORED} (of 50ms)")]);

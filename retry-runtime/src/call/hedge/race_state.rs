@@ -17,6 +17,7 @@ use crate::call::hedge::race_attempts::RaceAttempts;
 use crate::call::hedge::race_member::{Permits, RaceMember};
 use crate::call::verdict::Judgement;
 use crate::classify::Class;
+use crate::event::Event;
 use crate::observe;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit};
@@ -167,7 +168,9 @@ impl<'a> Schedule<'a> {
     fn begin(&mut self, number: u32, cost: Option<Reservation<'a>>) {
         cost.map(Reservation::spend);
         self.begun = number;
-        observe::hedged(self.context.origin, self.context.attempt, number, self.hedge.after);
+        let RaceContext { origin, attempt, .. } = self.context;
+        let (name, after) = (origin.name, self.hedge.after);
+        observe::emit_for(origin.site, &Event::Hedged { name, attempt, hedge: number, after });
     }
 }
 
@@ -310,7 +313,8 @@ impl<'a, F: Future> RaceState<'a, F> {
                 (judgement, _) => {
                     driver.decide(judgement.map_or(Ok(()), Err));
                     if judgement.is_none() && number > 0 {
-                        observe::hedge_won(origin, attempt, number);
+                        let won = Event::HedgeWon { name: origin.name, attempt, hedge: number };
+                        observe::emit_for(origin.site, &won);
                     }
                 }
             }

@@ -5,6 +5,7 @@
 
 use core::fmt;
 use core::mem;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use retry_rules::{Attempts, Jitter, Policy};
@@ -17,6 +18,7 @@ use crate::call::nested::{self, InnerCalls, Moments};
 use crate::call::verdict::{Verdict, longer};
 use crate::classify::Class;
 use crate::event::Event;
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::error::{Ended, Interrupted, Reason};
 use crate::outcome::past_failure::PastFailure;
@@ -32,6 +34,22 @@ pub enum Next {
     Wait,
     /// The call is over.
     GiveUp(Ended),
+}
+
+/// Reports, once, what does not work as the author of the policy expects.
+fn warn_of(context: &CallContext<'_>, policy: &Policy) {
+    /// The lists of delays are the program's, so the first function reports them.
+    static LISTS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+    let name = context.origin.name;
+    if let Some(lists) = policy.get_backoff().excess_of_lists() {
+        if !LISTS_REPORTED.swap(true, Ordering::Relaxed) {
+            observe::warn_once(Warning::ManyDelayLists { name, lists });
+        }
+    }
+    if let (false, Some(hedge)) = (context.may_hedge, policy.get_hedge()) {
+        observe::warn_once(Warning::HedgeNotObeyed { name, hedge });
+    }
 }
 
 /// The progress of a call: its attempts and waits so far.
@@ -290,10 +308,7 @@ impl CallProgress {
             }
         }
         let policy = &*context.effective_policy();
-        observe::many_delay_lists(context.origin.name, policy);
-        if let (false, Some(hedge)) = (context.may_hedge, policy.get_hedge()) {
-            observe::hedge_not_obeyed(context.origin.name, hedge);
-        }
+        warn_of(context, policy);
         let judgement = &verdict.judgement;
         if judgement.was_reset {
             let forgiven = Forgiven { made: self.made, waited: self.waited };
@@ -311,17 +326,17 @@ impl CallProgress {
         }
         match next {
             Ok((delay, reservation)) => {
-                let nanos = nanos_of(delay);
-                observe::count_retry(context.origin, delay, nanos);
-                if observe::retries_are_observed() {
-                    self.report_retry(context, policy, attempt, delay, verdict);
-                }
+                let (name, waited) = (context.origin.name, self.waited());
+                let attempts = self.forgiven().extends(policy.get_attempts());
+                let (wait, error) = (delay, &verdict.error);
+                let retry = Event::Retry { name, attempt, attempts, wait, waited, error };
+                observe::emit_for(context.origin.site, &retry);
                 self.set_asked(judgement.asked());
                 skip_hold(context);
                 self.made = attempt;
                 self.ended_in_value = verdict.error.is_value();
                 self.cost = reservation.map_or(0, Reservation::spend);
-                self.waits(nanos, context);
+                self.waits(nanos_of(delay), context);
                 Next::Wait
             }
             Err(reason) => {
@@ -360,21 +375,6 @@ impl CallProgress {
     /// Takes the failures that were kept.
     pub(super) fn take_history(&mut self) -> Vec<PastFailure> {
         self.rare.as_mut().map(|rare| mem::take(&mut rare.history)).unwrap_or_default()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn report_retry(
-        &self,
-        context: &CallContext<'_>,
-        policy: &Policy,
-        attempt: u32,
-        delay: Duration,
-        verdict: &Verdict<'_>,
-    ) {
-        let attempts = self.forgiven().extends(policy.get_attempts());
-        let (name, waited) = (context.origin.name, self.waited());
-        observe::will_retry(name, attempts, attempt, delay, waited, &verdict.error);
     }
 
     /// Returns how long to wait after attempt `attempt`, and what the quota lends for the retry, or
@@ -649,8 +649,11 @@ impl CallProgress {
         error: &dyn fmt::Display,
     ) {
         let level = context.end_options().level(ended.reason, with_value);
-        observe::gave_up(context.origin, ended, rejected, level, error);
-        self.end(context.origin, ended.attempts);
+        let Origin { name, site } = context.origin;
+        let Ended { reason, attempts, waited, asked: _ } = ended;
+        let gave_up = Event::GaveUp { name, reason, attempts, waited, rejected, level, error };
+        observe::emit_for(site, &gave_up);
+        self.end(context.origin, attempts);
     }
 
     #[cold]
@@ -669,7 +672,8 @@ impl CallProgress {
         let attempt = self.made.saturating_add(1);
         #[cfg(feature = "testing")]
         crate::test_hooks::succeeded(origin.name, attempt);
-        observe::recovered(origin, attempt, self.waited());
+        let recovered = Event::Recovered { name: origin.name, attempt, waited: self.waited() };
+        observe::emit_for(origin.site, &recovered);
         self.end(origin, attempt);
     }
 

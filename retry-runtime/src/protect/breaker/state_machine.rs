@@ -19,6 +19,7 @@ use crate::base::full_text::full_text;
 use crate::base::listeners::contain_panic;
 use crate::base::random;
 use crate::base::sync::{Arc, MutexGuard, Ordering};
+use crate::event::Event;
 use crate::event::transition::{Cause, Transition};
 use crate::observe;
 use crate::protect::clock_nanos;
@@ -516,7 +517,7 @@ impl CircuitBreaker {
     }
 
     fn announce(&self, transition: &Transition) {
-        observe::breaker_transition(transition);
+        observe::emit(&Event::Breaker(transition));
         self.listeners.notify(|listener| listener(transition));
     }
 }

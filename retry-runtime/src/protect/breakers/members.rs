@@ -12,6 +12,7 @@ use crate::base::name::Name;
 use crate::base::sync::{Arc, Mutex, Ordering, lock};
 use crate::event::Event;
 use crate::event::snapshot::Snapshot;
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::protect::breaker::CircuitBreaker;
 #[cfg(all(feature = "sites", not(retry_loom)))]
@@ -67,7 +68,8 @@ impl<K: Hash + Eq + Clone> Members<K> {
                 drop(table);
                 drop(ring);
                 if !self.reported_full.swap(true, Ordering::Relaxed) {
-                    observe::emit(&Event::BreakersFull { breaker: breaker.own_name() });
+                    let full = Warning::BreakersFull { breaker: breaker.own_name() };
+                    observe::emit(&Event::Warning(full));
                 }
                 return breaker;
             };

@@ -7,6 +7,7 @@ use super::Run;
 use crate::base::sealed::Seal;
 use crate::call::call_context::Timing;
 use crate::call::hedge::report::HedgeReport;
+use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::SyncResult;
 use crate::outcome::error::{AttemptError, RetryError};
@@ -24,7 +25,7 @@ pub enum NeedsCall {}
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
     /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
-    /// is ignored: [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once
+    /// is ignored: [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure, once
     /// per name.
     ///
     /// ```
@@ -72,7 +73,7 @@ where
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
     /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored:
-    /// [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once per name.
+    /// [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure, once per name.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -111,7 +112,8 @@ where
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
             if let Some(timeout) = settings.policy.get_timeout() {
-                observe::timeout_not_obeyed(settings.origin().name, timeout);
+                let name = settings.origin().name;
+                observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
             }
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
             let failed = FailedOutcome {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use retry_runtime::{BreakerConfig, Breakers, CircuitBreaker, Event, State, on_event};
+use retry_runtime::{BreakerConfig, Breakers, CircuitBreaker, Event, State, Warning, on_event};
 use tokio::time::advance;
 
 use super::{DEFAULT, FRAGILE, TIMEOUT, fail, succeed};
@@ -314,7 +314,7 @@ fn if_no_breaker_can_be_evicted_the_caller_gets_its_own_and_an_event_is_emitted_
     let told = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&told);
     let listening = on_event(move |event| {
-        if let Event::BreakersFull { breaker, .. } = event
+        if let Event::Warning(Warning::BreakersFull { breaker, .. }) = event
             && breaker.family() == "full"
         {
             assert_eq!(breaker.key(), Some("b"), "the first");

@@ -10,7 +10,6 @@ mod source {
     pub(crate) mod docs;
     pub(crate) mod expand;
     pub(crate) mod function;
-    pub(crate) mod ide;
     pub(crate) mod options;
     pub(crate) mod signature;
     pub(crate) mod tokens;

@@ -6,9 +6,9 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 use crate::args::{Args, Syntax};
+use crate::expand;
 use crate::tokens::errors::Errors;
 use crate::value::runtime::Scope;
-use crate::{expand, ide};
 
 /// The function under the attribute. A line of dashes in the text, followed by another item,
 /// replaces it.
@@ -33,13 +33,11 @@ pub(crate) fn check(text: &str) {
 
     let function = expand::retry(TokenStream::clone(&options), &tokens);
     let block = expand::policy::policy(options.clone());
-    let hints = ide::imports(&options);
     // Options are emitted where they were parsed, so the output must parse too.
     if item == FUNCTION {
         parses::<syn::ItemFn>(function, &options);
     }
     parses::<syn::Expr>(block, &options);
-    parses::<syn::Item>(hints, &options);
 
     let mut errors = Errors::new();
     let args = Args::parse(options.clone(), Syntax::Attribute, &mut Scope::default(), &mut errors);

@@ -11,7 +11,6 @@ use retry_rules::{Field, Fields, Policy};
 use syn::{Expr, Ident, Path};
 
 pub(crate) use self::parse::Syntax;
-pub(crate) use self::table::FUNCTION;
 use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::Matcher;

@@ -38,7 +38,6 @@ pub(crate) mod words;
 
 use proc_macro2::TokenStream;
 
-use crate::ide;
 use crate::tokens::errors::Errors;
 
 /// `#[derive(Classify)]`.
@@ -47,14 +46,12 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         Ok(item) => item,
         Err(error) => return error.to_compile_error(),
     };
-    let hints = ide::hints_of_classify(&words::tokens(&item));
     let mut errors = Errors::new();
     let Some(shape) = shape::Shape::read(item, &mut errors) else {
         return errors.into_tokens();
     };
     // With mistakes too, so that nothing else complains that the trait is not implemented.
-    let mut tokens = hints;
-    tokens.extend(expand::expand(&shape));
+    let mut tokens = expand::expand(&shape);
     tokens.extend(errors.into_tokens());
     tokens
 }

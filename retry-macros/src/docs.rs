@@ -11,7 +11,6 @@ use syn::{
 
 use crate::args::{Args, Breaker, OnFailure};
 use crate::function::Function;
-use crate::ide;
 use crate::options::check::Checked;
 use crate::options::matcher::Matcher;
 use crate::tokens::hygiene::quote;
@@ -24,17 +23,12 @@ enum Placement {
     /// Only in rustdoc, invisible to the `missing_docs` lint: the section does not say what the
     /// function is for.
     Rustdoc,
-    /// Nowhere: no tool would show it, or a method without documentation may inherit the
-    /// documentation of its trait.
+    /// Nowhere: a method without documentation may inherit the documentation of its trait.
     Nowhere,
 }
 
 fn placement(function: &Function) -> Placement {
     let documented = function.attrs.iter().any(|attr| attr.path().is_ident("doc"));
-    // From a compiled crate, rustdoc takes over only what its author documented.
-    if !documented && ide::compiler_asks() {
-        return Placement::Nowhere;
-    }
     let public = !matches!(function.vis, Visibility::Inherited);
     match (documented, public, function.sig.receiver().is_some()) {
         (true, ..) | (false, false, false) => Placement::Everywhere,
@@ -59,7 +53,7 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Op
         }
         None => lines.push(format!("{}{}.", as_written(args), others(args, None))),
     }
-    Some(attribute(&ide::steady(lines.join("\n")), placement))
+    Some(attribute(&lines.join("\n"), placement))
 }
 
 /// The attribute with this text. Not parsed from tokens: that took a third of a whole expansion.

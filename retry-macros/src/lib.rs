@@ -10,7 +10,7 @@
 //!   `signature` (whether the options fit the function, and what happens to arguments that an
 //!   attempt changes);
 //! - **expand**: `expand` (the loop, the policy, and the rules that only const evaluation can
-//!   check), `docs` (the section "Retries"), `ide` (completion and hover in editors).
+//!   check), `docs` (the section "Retries").
 //!
 //! `tokens` is below all of them. `#[derive(Classify)]` and `#[classifies]` are apart, in
 //! `classify`.
@@ -20,7 +20,6 @@ mod classify;
 mod docs;
 mod expand;
 mod function;
-mod ide;
 mod options;
 mod signature;
 mod tokens;
@@ -31,7 +30,7 @@ use proc_macro::TokenStream;
 /// See `retry_runtime::retry`.
 #[proc_macro_attribute]
 pub fn retry(args: TokenStream, item: TokenStream) -> TokenStream {
-    ide::with_hints(args.into(), |args| expand::retry(args, &item.into())).into()
+    expand::retry(args.into(), &item.into()).into()
 }
 
 /// See `retry_runtime::Classify`.
@@ -50,11 +49,11 @@ pub fn classifies(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn retrying(args: TokenStream) -> TokenStream {
     let (options, attempt) = function::block::split(args.into());
-    ide::with_hints(options, |options| expand::retrying(options, attempt)).into()
+    expand::retrying(options, attempt).into()
 }
 
 /// See `retry_runtime::policy`.
 #[proc_macro]
 pub fn policy(args: TokenStream) -> TokenStream {
-    ide::with_hints(args.into(), expand::policy::policy).into()
+    expand::policy::policy(args.into()).into()
 }

@@ -1,13 +1,6 @@
 //! The functions that expansions call. Not part of the public interface: it changes together with
 //! the macros, which have the same version.
 
-#[path = "private/ide.rs"]
-pub mod ide;
-
-/// The words inside `#[classify( … )]`, for editors, as `ide` has the words of `#[retry( … )]`.
-#[path = "private/ide_of_classify.rs"]
-pub mod ide_of_classify;
-
 use core::convert::Infallible;
 use core::future::Future;
 use core::time::Duration;

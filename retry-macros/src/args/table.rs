@@ -4,7 +4,6 @@ use retry_rules::Field;
 
 use super::Args;
 use super::values::{self, Reading};
-use crate::options::Inside;
 
 /// An option of the function, and how to parse it.
 pub(crate) struct FunctionOption {
@@ -16,7 +15,6 @@ pub(crate) struct FunctionOption {
     pub(super) field: Option<Field>,
     /// Set if `policy!` accepts it too.
     pub(super) in_policy: bool,
-    pub(crate) inside: Inside,
 }
 
 /// Reads the value of an option into its place.
@@ -35,39 +33,35 @@ macro_rules! field {
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
 pub(crate) static FUNCTION: [FunctionOption; 22] = [
-    field!(retry_on = values::matchers, "retry_on", "[transient]")
-        .about(Field::RetryOn)
-        .completed(Inside::List),
+    field!(retry_on = values::matchers, "retry_on", "[transient]").about(Field::RetryOn),
     field!(abort_on = values::matchers, "abort_on", "[matches(DbError::Corrupt)]")
-        .about(Field::RetryOn)
-        .completed(Inside::List),
+        .about(Field::RetryOn),
     field!(classify = Reading::expr, "classify", "kind_of").about(Field::RetryOn),
     option("retry_after", "|error| error.retry_after()", values::retry_after)
         .about(Field::RetryAfter),
-    field!(breaker = values::breaker, "breaker", "DB").completed(Inside::Settings),
-    field!(breaker_on = values::matchers, "breaker_on", "[server_error, timeout]")
-        .completed(Inside::List),
-    option("when_open", "wait", values::when_open).completed(Inside::Word),
+    field!(breaker = values::breaker, "breaker", "DB"),
+    field!(breaker_on = values::matchers, "breaker_on", "[server_error, timeout]"),
+    option("when_open", "wait", values::when_open),
     field!(quota = values::quota, "quota", "OUTBOUND").about(Field::Quota),
     field!(cancel = Reading::expr, "cancel", "shutdown.cancelled()").about(Field::Cancel),
-    field!(on_failure = values::on_failure, "on_failure", "fallback(f)").completed(Inside::Word),
+    field!(on_failure = values::on_failure, "on_failure", "fallback(f)"),
     field!(map_error = values::map_error, "map_error", "|error: RetryError<DbError>| error.into()"),
     field!(on_retry = values::on_retry, "on_retry", "|event| log(event)").about(Field::OnRetry),
     field!(history = values::history, "history", "5"),
-    field!(log = values::log, "log", "info").completed(Inside::Word),
+    field!(log = values::log, "log", "info"),
     option("policy", "HTTP", values::policy).in_policy(),
     field!(name = values::name, "name", "\"billing.fetch\""),
     field!(clone = values::cloned, "clone", "(body, headers)"),
     field!(carry = values::carried, "carry", "(rest)"),
     field!(context = values::context, "context", "cx"),
-    field!(nested_once = values::nested_once, "nested", "once").completed(Inside::Word),
+    field!(nested_once = values::nested_once, "nested", "once"),
     field!(docs = values::docs, "docs", "false"),
-    field!(krate = values::krate, "crate", "path").in_policy().completed(Inside::Library),
+    field!(krate = values::krate, "crate", "path").in_policy(),
 ];
 
 /// Creates a row of the table.
 const fn option(name: &'static str, example: &'static str, read: Read) -> FunctionOption {
-    FunctionOption { name, example, read, field: None, in_policy: false, inside: Inside::Nothing }
+    FunctionOption { name, example, read, field: None, in_policy: false }
 }
 
 impl FunctionOption {
@@ -78,11 +72,6 @@ impl FunctionOption {
 
     const fn in_policy(mut self) -> Self {
         self.in_policy = true;
-        self
-    }
-
-    const fn completed(mut self, inside: Inside) -> Self {
-        self.inside = inside;
         self
     }
 }

@@ -2,20 +2,19 @@
 
 use std::mem;
 
-use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use retry_rules::foreign_names::word_here;
 use retry_rules::matchers::CLASSES;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Ident, Index, Item, LitInt, Member, Meta, Path, Token};
+use syn::{Attribute, Ident, Index, LitInt, Member, Meta, Path, Token};
 
 use crate::options;
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, meant, set_twice};
 
 /// All words of a variant.
-pub(crate) fn names() -> Vec<&'static str> {
+fn names() -> Vec<&'static str> {
     let others = ["never", "text", "transparent", "status", "with", "retry_after"];
     [&CLASSES[..], &others].concat()
 }
@@ -24,25 +23,6 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(super) const WHAT_TO_WRITE: &str = "write `#[classify(server_error)]` or another kind \
      (`network`, `connect`, `timeout`, `rate_limit`, `conflict`), `#[classify(never)]` if no retry helps, or \
      `#[classify(transparent)]` if a field decides";
-
-/// Returns the tokens inside each `#[classify( … )]` of a type, for editors.
-pub(super) fn tokens(item: &Item) -> Vec<TokenStream> {
-    let of = |attributes: &[Attribute]| -> Vec<TokenStream> {
-        let lists = attributes.iter().filter_map(|attribute| match &attribute.meta {
-            Meta::List(list) if list.path.is_ident("classify") => Some(list.tokens.clone()),
-            _ => None,
-        });
-        lists.collect()
-    };
-    match item {
-        Item::Enum(item) => {
-            let variants = item.variants.iter().flat_map(|variant| of(&variant.attrs));
-            of(&item.attrs).into_iter().chain(variants).collect()
-        }
-        Item::Struct(item) => of(&item.attrs),
-        _ => Vec::new(),
-    }
-}
 
 /// All words of one variant, struct or enum.
 #[derive(Default)]

@@ -117,9 +117,6 @@ fn is_runtime(delays: &[Value<Duration>]) -> bool {
 /// The names of the backoffs.
 pub(crate) const NAMES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
 
-/// Those with named settings in parentheses.
-pub(crate) const WITH_SETTINGS: [&str; 2] = ["linear", "exponential"];
-
 /// Parses what follows `backoff =`.
 pub(crate) fn read(
     input: ParseStream,

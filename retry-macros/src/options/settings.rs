@@ -12,22 +12,12 @@ use syn::{Expr, Ident};
 use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
-use crate::options::{Inside, listed};
+use crate::options::listed;
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, equals, up_to_comma};
 use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
-
-/// Returns the words that an editor completes after the name of a setting.
-pub(crate) fn inside<C>(setting: &Setting<C>) -> Inside {
-    match setting.kind {
-        Kind::Attempts(_) | Kind::Bound(_) => Inside::Perhaps("unlimited"),
-        Kind::Backoff(_) | Kind::Jitter(_) | Kind::HalfOpen(_) => Inside::Word,
-        Kind::Hedge(_) => Inside::Settings,
-        _ => Inside::Nothing,
-    }
-}
 
 /// Parses what follows the name of a setting.
 fn read<C: Copy + 'static>(

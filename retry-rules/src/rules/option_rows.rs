@@ -2,9 +2,9 @@
 //! written about an option by itself.
 //!
 //! [`Field`](super::field::Field), [`POLICY`](super::options::POLICY), the keys of files and
-//! overrides, the options of the macro, the items for editors, the schema of workflow files and the
-//! settings of `explain` are derived from these rows. `tests/tests/project/options.rs` checks the
-//! lists in the documentation against them.
+//! overrides, the options of the macro, the schema of workflow files and the settings of `explain`
+//! are derived from these rows. `tests/tests/project/options.rs` checks the lists in the
+//! documentation against them.
 
 /// Calls a macro with the rows of the options of a policy, after other tokens:
 ///

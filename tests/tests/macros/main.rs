@@ -1,5 +1,5 @@
-//! The macro's code, called as a library: what it expands to, what it must never do, and what it
-//! shows to an editor.
+//! The macro's code, called as a library: what it expands to, what it must never do, and the
+//! documentation of its options.
 //!
 //! A proc-macro crate cannot be called as a library, so its modules are compiled into this program.
 
@@ -12,6 +12,6 @@ mod macros;
 use macros::*;
 
 mod corpus;
-mod editor;
+mod documentation;
 mod never_panics;
 mod without_testing;

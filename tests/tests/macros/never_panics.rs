@@ -194,7 +194,6 @@ fn expand(args: TokenStream, item: TokenStream) {
 
 /// Options that need no item.
 fn expand_options(args: TokenStream) {
-    let _ = ide::imports(&args);
     let _ = expand::policy::policy(args);
 }
 

@@ -5,7 +5,6 @@
 
 mod breaker;
 mod conformance;
-mod differential;
 mod durable;
 mod hedging;
 mod hold_simulation;

@@ -1,11 +1,11 @@
 //! [`Field`]: the settings, with their names in the attribute.
 
-use super::option_rows::{breaker_settings, policy_options};
+use super::option_rows::{breaker_settings, policy_options, quota_settings};
 use super::set::set;
 
 /// Declares [`Field`], and for each section a module in which the fields are constants with the
 /// names that people write: `policy::max_delay`. Rules of one section may read the fields of the
-/// `other` as well. The fields of a policy and of a breaker are those of their rows.
+/// `other` as well. The fields of a policy, of a breaker and of a quota are those of their rows.
 macro_rules! fields {
     (
         { $($sections:tt)* }
@@ -15,8 +15,8 @@ macro_rules! fields {
                 $keys:tt $Kind:ident $words:tt;
         )*
     ) => {
-        breaker_settings! {
-            sections! {
+        quota_settings! {
+            quota! {
                 {
                     policy and function { $( $name => $Field $( $part => $Part )* )* }
                     $($sections)*
@@ -26,7 +26,7 @@ macro_rules! fields {
     };
 }
 
-macro_rules! sections {
+macro_rules! quota {
     (
         { $($sections:tt)* }
         $(
@@ -34,10 +34,21 @@ macro_rules! sections {
             $setting:ident => $Setting:ident $parts:tt $keys:tt $Kind:ident $words:tt;
         )*
     ) => {
-        declare! {
-            $($sections)*
-            breaker { $( $setting => $Setting )* }
+        breaker_settings! {
+            breaker! { { $($sections)* quota { $( $setting => $Setting )* } } }
         }
+    };
+}
+
+macro_rules! breaker {
+    (
+        { $($sections:tt)* }
+        $(
+            $(#[$docs:meta])*
+            $setting:ident => $Setting:ident $parts:tt $keys:tt $Kind:ident $words:tt;
+        )*
+    ) => {
+        declare! { $($sections)* breaker { $( $setting => $Setting )* } }
     };
 }
 
@@ -92,15 +103,6 @@ policy_options! {
                 cancel => Cancel
                 when_open => WhenOpen
                 quota => Quota
-            }
-            quota {
-                capacity => Capacity
-                retry_cost => RetryCost
-                timeout_cost => TimeoutCost
-                throttling_cost => ThrottlingCost
-                refill_per_sec => RefillPerSec
-                success_refund => SuccessRefund
-                share => Share
             }
         }
     }

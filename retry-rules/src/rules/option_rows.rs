@@ -1,5 +1,5 @@
-//! The rows of the options of a policy, and of the settings of a breaker: everything that is
-//! written about an option by itself.
+//! The rows of the options of a policy, and of the settings of a breaker and of a quota: everything
+//! that is written about an option by itself.
 //!
 //! [`Field`](super::field::Field), [`POLICY`](super::options::POLICY), the keys of files and
 //! overrides, the options of the macro, the schema of workflow files and the settings of `explain`
@@ -156,4 +156,37 @@ macro_rules! breaker_settings {
     };
 }
 
-pub(crate) use {breaker_settings, policy_options};
+/// Calls a macro with the rows of the settings of a quota, after other tokens. The sentences are
+/// those of the builder methods, which have the same names.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! quota_settings {
+    ($then:ident! { $($before:tt)* }) => {
+        $then! { $($before)*
+            /// Sets the tokens in a full bucket.
+            capacity => Capacity {} [] Count(capacity, "100", "500");
+
+            /// Sets the tokens that a retry costs.
+            retry_cost => RetryCost {} [] Count(retry_cost, "14", "5");
+
+            /// Sets the tokens that a retry after a timeout costs.
+            timeout_cost => TimeoutCost {} [] Count(timeout_cost, "14", "10");
+
+            /// Sets the tokens that a retry costs after the server asked for fewer calls: HTTP 429 and the
+            /// like.
+            throttling_cost => ThrottlingCost {} [] Count(throttling_cost, "5", "as any other, 5");
+
+            /// Sets the tokens that come back each second, while the bucket is not full.
+            refill_per_sec => RefillPerSec {} [] Share(refill_per_sec, "0.5", "0");
+
+            /// Sets the tokens that a call refunds if its first attempt succeeds.
+            success_refund => SuccessRefund {} [] Count(success_refund, "1", "1");
+
+            /// Sets how many retries and hedges there may be as a share of the calls of the last 10
+            /// seconds, beside what the bucket allows.
+            share => Share {} [] Share(share, "0.2", "no limit");
+        }
+    };
+}
+
+pub(crate) use {breaker_settings, policy_options, quota_settings};

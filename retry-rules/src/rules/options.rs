@@ -1,15 +1,17 @@
-//! [`POLICY`] and [`BREAKER`]: the options of a policy and the settings of a breaker as tables.
+//! [`POLICY`], [`BREAKER`] and [`QUOTA`]: the options of a policy, and the settings of a breaker and
+//! of a quota, as tables.
 
 use core::fmt;
 use core::time::Duration;
 
 use super::field::{Field, Fields};
-use super::option_rows::{breaker_settings, policy_options};
+use super::option_rows::{breaker_settings, policy_options, quota_settings};
 use crate::breaker::{BreakerConfig, HalfOpen};
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
+use crate::quota::QuotaConfig;
 
 /// A setting of a configuration, such as a policy.
 #[derive(Debug)]
@@ -177,6 +179,13 @@ breaker_settings! {
     table! {
         /// The settings of a breaker, in the order in which they are listed.
         BREAKER of BreakerConfig;
+    }
+}
+
+quota_settings! {
+    table! {
+        /// The settings of a quota, in the order in which they are listed.
+        QUOTA of QuotaConfig;
     }
 }
 

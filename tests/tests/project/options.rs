@@ -3,7 +3,7 @@
 
 use retry_rules::Policy;
 use retry_rules::file::WorkflowStyle;
-use retry_rules::options::{Kind, POLICY, Setting};
+use retry_rules::options::{Kind, POLICY, QUOTA, Setting};
 
 use super::root;
 
@@ -53,6 +53,18 @@ fn the_policy_lists_each_option_with_its_default() {
         let row = row.unwrap_or_else(|| panic!("policy.rs does not list `{name}`"));
         let default = option.default.trim_matches('`');
         assert!(row.contains(&format!(" | {default}")), "the default of `{name}`: {row}");
+    }
+}
+
+#[test]
+fn a_quota_lists_each_setting_with_its_default() {
+    let settings = list("retry-rules/src/quota.rs", "/// | setting | default |");
+    for setting in &QUOTA {
+        let (name, default) = (setting.name(), setting.default);
+        let start = format!("/// | [`{name}`](Self::{name}): ");
+        let row = settings.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("quota.rs does not list `{name}`"));
+        assert!(row.ends_with(&format!(" | {default} |")), "the default of `{name}`: {row}");
     }
 }
 

@@ -188,6 +188,9 @@ classify_by_target!(Box Arc);
 /// Implements [`Classify`] for the types that are [`KnownError`], by their whole chain: a type
 /// without a class of its own leaves it to what it wraps.
 macro_rules! classify_by_chain {
+    ($( $feature:tt: $($Type:ty),+ { $(#[$row:meta])+ } )+) => {
+        $( classify_by_chain!($feature: $($Type),+); )+
+    };
     // `StatusError` decides alone.
     ("http": $Type:ty) => {};
     ($feature:literal: $($Type:ty),+) => {
@@ -219,6 +222,13 @@ macro_rules! classify_by_chain {
 classify_by_chain!(std::io::Error, tokio::time::error::Elapsed, Interrupted);
 clients::for_each_client!(classify_by_chain);
 
+/// Contains the rows of clients in the table of known types.
+macro_rules! client_table {
+    ($( $feature:tt: $($Type:ty),+ { $(#[doc = $row:literal])+ } )+) => {
+        concat!($($( $row, "\n", )+)+)
+    };
+}
+
 /// Returns the class of an error, judged by every error in its `source()`
 /// chain.
 ///
@@ -240,18 +250,7 @@ clients::for_each_client!(classify_by_chain);
 /// | [`Interrupted`] by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
 /// | `Interrupted` by a circuit breaker that holds calls | rate limit, with the rest of the hold as its wait |
-/// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
-/// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network and connect; a request that could not be built, a redirect or a body that could not be decoded → none |
-/// | `reqwest_middleware::Error` 0.5 (feature `reqwest-middleware-0_5`) | the error of reqwest or of the middleware in it |
-/// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
-/// | `hyper_util::client::legacy::Error` 0.1 (feature `hyper-util`) | connect → network and connect |
-/// | `tonic::ConnectError` 0.14 (feature `tonic`) | network and connect |
-/// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, `Cancelled` and `Unknown` with a source: the known types in it decide, then its texts; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; any other code → none |
-/// | `tokio_postgres::Error` and `DbError` 0.7 (feature `tokio-postgres`) | its SQLSTATE; a closed connection → network |
-/// | `sqlx::Error` and its database errors (features `sqlx-0_8`, `sqlx-0_9`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout, network and connect |
-/// | `redis::RedisError` 1 (feature `redis`) | its kind: `LOADING`, `MOVED`, `TRYAGAIN`, `CLUSTERDOWN`, `MASTERDOWN`, `READONLY` → server error |
-/// | `lettre::transport::smtp::Error` 0.11 (feature `lettre`) | a reply 4xx → server error, 5xx → none; timeout |
-/// | `tungstenite::Error` 0.30 (feature `tungstenite`) | the status of a response that refused the upgrade |
+#[doc = clients::for_each_client!(client_table)]
 ///
 /// A failure is [`CONNECT`](Class::CONNECT) only if the innermost known type allows it. A reset is
 /// one inside of a client's own connect error, and nowhere else.

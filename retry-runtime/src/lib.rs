@@ -55,7 +55,7 @@
 //! | `metrics` | counters, a histogram and gauges through the `metrics` facade, for Prometheus with `metrics-exporter-prometheus` |
 //! | `serde` | policies, breakers and quotas from files |
 //! | `overrides` | `Overrides`: policies changed by name while the program runs |
-//! | `reqwest`, `hyper`, `hyper-util`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | recognises the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others work with 1.85, with releases of their crates that support it |
+//! | one for each client, such as `reqwest` or `tonic`: [`classify::error`] lists them | recognises the errors of the client by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others work with 1.85, with releases of their crates that support it |
 //! | `reqwest-0_12` | the same for reqwest 0.12, by the errors of hyper inside its own; enables `hyper` and `http` |
 //! | `http` | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`, `http::check_body`; enabled by `reqwest` and `tungstenite` |
 //! | `tower` | `tower::RetryLayer`, for tower services |

@@ -30,23 +30,49 @@ use core::error::Error;
 
 use super::known::KnownError;
 
-/// Each type of a client that is known, with the features that it needs: the one list of them.
-///
-/// `$each!` is called with a condition and a type at a time.
+/// Calls a macro with the clients: a feature, and the types that it makes known, with their rows in the
+/// documentation of [`classify::error`](super::error).
 macro_rules! for_each_client {
-    ($each:ident) => {
-        $each!("http": crate::http::StatusError);
-        $each!("reqwest": ::reqwest::Error);
-        $each!("reqwest-middleware-0_5": ::reqwest_middleware::Error);
-        $each!("hyper": ::hyper::Error);
-        $each!("hyper-util": ::hyper_util::client::legacy::Error);
-        $each!("tonic": ::tonic::Status, ::tonic::TimeoutExpired, ::tonic::ConnectError);
-        $each!("tokio-postgres": ::tokio_postgres::Error, ::tokio_postgres::error::DbError);
-        $each!("sqlx-0_8": ::sqlx_core_0_8::Error, Box<dyn ::sqlx_core_0_8::error::DatabaseError>);
-        $each!("sqlx-0_9": ::sqlx_core_0_9::Error, Box<dyn ::sqlx_core_0_9::error::DatabaseError>);
-        $each!("redis": ::redis::RedisError);
-        $each!("lettre": ::lettre::transport::smtp::Error);
-        $each!("tungstenite": ::tungstenite::Error);
+    ($then:ident) => {
+        $then! {
+            "http": crate::http::StatusError {
+                /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
+            }
+            "reqwest": ::reqwest::Error {
+                /// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network and connect; a request that could not be built, a redirect or a body that could not be decoded → none |
+            }
+            "reqwest-middleware-0_5": ::reqwest_middleware::Error {
+                /// | `reqwest_middleware::Error` 0.5 (feature `reqwest-middleware-0_5`) | the error of reqwest or of the middleware in it |
+            }
+            "hyper": ::hyper::Error {
+                /// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
+            }
+            "hyper-util": ::hyper_util::client::legacy::Error {
+                /// | `hyper_util::client::legacy::Error` 0.1 (feature `hyper-util`) | connect → network and connect |
+            }
+            "tonic": ::tonic::Status, ::tonic::TimeoutExpired, ::tonic::ConnectError {
+                /// | `tonic::ConnectError` 0.14 (feature `tonic`) | network and connect |
+                /// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, `Cancelled` and `Unknown` with a source: the known types in it decide, then its texts; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; any other code → none |
+            }
+            "tokio-postgres": ::tokio_postgres::Error, ::tokio_postgres::error::DbError {
+                /// | `tokio_postgres::Error` and `DbError` 0.7 (feature `tokio-postgres`) | its SQLSTATE; a closed connection → network |
+            }
+            "sqlx-0_8": ::sqlx_core_0_8::Error, Box<dyn ::sqlx_core_0_8::error::DatabaseError> {
+                /// | `sqlx::Error` and its database errors 0.8 (feature `sqlx-0_8`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout, network and connect |
+            }
+            "sqlx-0_9": ::sqlx_core_0_9::Error, Box<dyn ::sqlx_core_0_9::error::DatabaseError> {
+                /// | `sqlx::Error` and its database errors 0.9 (feature `sqlx-0_9`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout, network and connect |
+            }
+            "redis": ::redis::RedisError {
+                /// | `redis::RedisError` 1 (feature `redis`) | its kind: `LOADING`, `MOVED`, `TRYAGAIN`, `CLUSTERDOWN`, `MASTERDOWN`, `READONLY` → server error |
+            }
+            "lettre": ::lettre::transport::smtp::Error {
+                /// | `lettre::transport::smtp::Error` 0.11 (feature `lettre`) | a reply 4xx → server error, 5xx → none; timeout |
+            }
+            "tungstenite": ::tungstenite::Error {
+                /// | `tungstenite::Error` 0.30 (feature `tungstenite`) | the status of a response that refused the upgrade |
+            }
+        }
     };
 }
 pub(super) use for_each_client;
@@ -56,12 +82,12 @@ pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known
     // Unused without any client.
     let _ = error;
     macro_rules! ask {
-        ($feature:literal: $($Type:ty),+) => {$(
+        ($( $feature:literal: $($Type:ty),+ { $(#[$row:meta])+ } )+) => {$($(
             #[cfg(feature = $feature)]
             if let Some(error) = super::known::held::<$Type>(error) {
                 return Some(error);
             }
-        )+};
+        )+)+};
     }
     for_each_client!(ask);
     None

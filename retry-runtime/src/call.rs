@@ -10,6 +10,7 @@ pub(crate) mod nested;
 pub(crate) mod not_awaited;
 pub(crate) mod call_context;
 pub(crate) mod call_state;
+pub(crate) mod driver;
 pub(crate) mod cancel;
 pub(crate) mod verdict;
 pub(crate) mod hedge;

@@ -27,11 +27,9 @@ pub use crate::call::attempt_result::{
 pub use crate::call::call_context::{CallContext, Timing};
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::hedge::latencies::Latencies;
+pub use crate::call::hedge::race::{HedgePolicy, RaceContext};
 pub use crate::call::hedge::race_attempts::RaceAttempts;
-pub use crate::call::hedge::race_member::RaceMember;
-pub use crate::call::hedge::race_state::{HedgePolicy, RaceContext};
-pub use crate::call::hedge::report::HedgeReport;
-pub use crate::call::hedge::{Body, HedgedAttempt};
+pub use crate::call::hedge::{Body, HedgedAttempt, Hedges};
 pub use crate::call::last_failure::{Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::not_awaited::NotAwaited;

@@ -48,12 +48,13 @@ pub(crate) mod config;
 // The parts of these methods.
 mod decider;
 mod values;
+pub(crate) mod attempts;
 mod operation;
 mod listener;
 mod settings;
 mod run;
 #[cfg(feature = "tower")]
-pub(crate) mod plain;
+pub(crate) mod layered;
 
 use core::fmt;
 

@@ -218,14 +218,7 @@ impl Expansion<'_> {
                     let outcome = #outcome;
                     outcome(&mut session.timer, limited)
                 });
-                let outcome = if self.is_hedged() {
-                    quote!({
-                        let outcome = #outcome;
-                        __retry::Session::hedged(&mut session, outcome, &mut hedges)
-                    })
-                } else {
-                    outcome
-                };
+                let outcome = self.end_of_limit(outcome);
                 quote!({
                     let limited = #limited.await;
                     #outcome

@@ -43,8 +43,7 @@ impl Expansion<'_> {
         };
         let judge = self.judge();
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
-        let permit = option(breaker.as_ref().map(|_| quote!(&mut permit)));
-        let breaker = option(breaker);
+        let (permit, breaker) = (self.permit_of_race(), option(breaker));
         let quota = option(self.quota().map(|quota| quota.named("quota")));
         let attempts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
         let number = quote!(__retry::Session::number(&session));
@@ -61,9 +60,27 @@ impl Expansion<'_> {
         }
     }
 
-    /// Writes the report of a race, created for each attempt.
-    pub(super) fn bind_report(&self) -> Option<TokenStream> {
-        self.is_hedged().then(|| quote!(let mut hedges = __retry::HedgeReport::new();))
+    /// Writes the binding of the hedges of an attempt.
+    pub(super) fn bind_hedges(&self) -> Option<TokenStream> {
+        self.is_hedged().then(|| quote!(let mut hedges = __retry::Hedges::new();))
+    }
+
+    /// Writes the place of the permit that a race uses and returns, if there is a breaker.
+    fn permit_of_race(&self) -> TokenStream {
+        option(self.breaker().map(|_| quote!(&mut permit)))
+    }
+
+    /// Writes the end of an attempt that may have had a time limit: with an `outcome`, or with that
+    /// of a hedge.
+    pub(super) fn end_of_limit(&self, outcome: TokenStream) -> TokenStream {
+        if !self.is_hedged() {
+            return outcome;
+        }
+        let permit = self.permit_of_race();
+        quote!({
+            let outcome = #outcome;
+            __retry::Session::hedged(&mut session, outcome, &mut hedges, #permit)
+        })
     }
 
     /// Writes the decision whether a value is retried: as the race has decided, or else by
@@ -72,7 +89,7 @@ impl Expansion<'_> {
         if !self.is_hedged() {
             return is_retried;
         }
-        quote!(match __retry::HedgeReport::has_failed(&hedges) {
+        quote!(match __retry::Hedges::has_failed(&hedges) {
             __retry::Some(has_failed) => has_failed,
             __retry::None => #is_retried,
         })
@@ -88,7 +105,7 @@ impl Expansion<'_> {
         if !self.is_hedged() {
             return verdict;
         }
-        quote!(match __retry::HedgeReport::verdict(&hedges, #shown) {
+        quote!(match __retry::Hedges::verdict(&hedges, #shown) {
             __retry::Some(verdict) => verdict,
             __retry::None => #verdict,
         })
@@ -99,7 +116,7 @@ impl Expansion<'_> {
         self.is_hedged().then(|| {
             quote! {
                 let mut verdict = verdict;
-                __retry::HedgeReport::extend(&hedges, &mut verdict);
+                __retry::Hedges::extend(&hedges, &mut verdict);
             }
         })
     }
@@ -149,12 +166,12 @@ impl Expansion<'_> {
         };
         let verdict = self.verdict_on_error(Judging::Member);
         quote! {
-            |outcome, member| {
+            |outcome, judged| {
                 let verdict = match #failure {
                     #on_value
                     __retry::Err(error) => #verdict,
                 };
-                __retry::RaceMember::failed(member, verdict);
+                judged(verdict);
             }
         }
     }

@@ -19,7 +19,7 @@ impl Expansion<'_> {
         let end_if_cancelled = self.end_if_cancelled();
         let context = self.context();
         let start_measuring = self.start_measuring();
-        let report = self.bind_report();
+        let hedges = self.bind_hedges();
         let outcome = self.outcome(attempt);
         let failure = self.failure();
         let on_value = if self.returns_retry_error() {
@@ -46,7 +46,7 @@ impl Expansion<'_> {
         let (history, leave) = (self.take_history(), self.leave());
         let attempt = quote! {{
             #start_measuring
-            #report
+            #hedges
             #outcome
             let verdict = match #failure {
                 #on_value
@@ -109,9 +109,13 @@ impl Expansion<'_> {
         quote!(__retry::Session::failed(&mut session, #call_context #cancelled, #permit, verdict))
     }
 
-    /// Writes the permit of an attempt, an `Option`.
+    /// Writes the permit of an attempt, an `Option`. That of a race is one already: the permit of a
+    /// hedge may take its place.
     fn permit(&self) -> TokenStream {
-        option(self.args.breaker.as_ref().map(|_| quote!(permit)))
+        match &self.args.breaker {
+            Some(_) if self.is_hedged() => quote!(permit),
+            breaker => option(breaker.as_ref().map(|_| quote!(permit))),
+        }
     }
 
     /// Returns whether the site alone decides about a failure.
@@ -357,13 +361,12 @@ impl Expansion<'_> {
         let (call_context, policy, cancelled) =
             (self.call_context(), self.bind_policy(), self.cancelled());
         let (history, leave) = (self.take_history(), self.leave());
-        // The permit of a hedge may take its place.
-        let mutability = self.is_hedged().then(|| quote!(mut));
+        let of_race = self.is_hedged().then(|| quote!(let mut permit = __retry::Some(permit);));
         let waits = self.may_await_breaker();
         let wait = if waits { quote!(break 'admitted true) } else { quote!(continue) };
         // Two statements: a scrutinee that contained the attempt would be alive across its awaits.
         let attempt = quote! {
-            let #mutability permit = match __retry::Session::try_acquire(&session, #breaker) {
+            let permit = match __retry::Session::try_acquire(&session, #breaker) {
                 __retry::Ok(permit) => permit,
                 __retry::Err(rejected) => {
                     let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);
@@ -378,6 +381,7 @@ impl Expansion<'_> {
                     }
                 }
             };
+            #of_race
             #attempt
         };
         if waits { quote!(let is_refused = 'admitted: { #attempt false };) } else { attempt }
@@ -470,9 +474,16 @@ impl Expansion<'_> {
         if self.is_plain() {
             return quote!(#measured __retry::succeeded(session, &__RETRY_SITE););
         }
-        let permit = self.args.breaker.as_ref().map(|_| match self.ok_counts(value) {
+        let report = match self.ok_counts(value) {
             Some(counts) => quote!(if #counts { permit.failure() } else { permit.success() }),
             None => quote!(permit.success();),
+        };
+        let permit = self.args.breaker.as_ref().map(|_| {
+            if self.is_hedged() {
+                quote!(if let __retry::Some(permit) = permit { #report })
+            } else {
+                report
+            }
         });
         let quota = option(self.quota().map(|quota| quota.named("quota")));
         quote!(#permit #measured __retry::Session::succeeded(session, &__RETRY_SITE, #quota);)

@@ -18,7 +18,9 @@ mod of_this_program;
 #[path = "timer/of_browser.rs"]
 mod of_this_program;
 
-pub(crate) use of_this_program::{Sleep, Yielded, poll_yield, reset, sleep, sleep_until};
+pub(crate) use of_this_program::{
+    Sleep, Yielded, poll_yield, reset, reset_until, sleep, sleep_until,
+};
 
 /// The reason why tokio's timer is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

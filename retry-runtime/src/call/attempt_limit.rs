@@ -113,6 +113,14 @@ impl CallLimits {
         Self { timing: Timing::of(policy), timeout: policy.get_timeout() }
     }
 
+    /// No limits.
+    pub(crate) const NONE: Self = Self { timing: Timing::NONE, timeout: None };
+
+    /// Records which limit has ended the last attempt.
+    pub(crate) fn set_timed_out(&mut self, kind: Option<LimitKind>) {
+        self.timing.timed_out = kind;
+    }
+
     /// Limits an attempt that begins now.
     #[inline(always)]
     pub(crate) fn limit<F>(&self, attempt: F) -> AttemptLimit<F> {
@@ -121,7 +129,7 @@ impl CallLimits {
     }
 
     /// The limit that is reached first, and when. `None` if it is beyond what the clock can represent.
-    fn next(&self) -> Option<(Instant, LimitKind, Duration)> {
+    pub(crate) fn next(&self) -> Option<(Instant, LimitKind, Duration)> {
         let timeout =
             self.timeout.and_then(|limit| Some((clock::after(clock::now(), limit)?, limit)));
         let deadline = self.timing.deadline().and_then(|(at, limit)| Some((at?, limit)));
@@ -255,12 +263,7 @@ impl<R> Future for Limit<R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(LimitKind, R)> {
         let this = self.project();
         ready!(this.sleep.poll(cx));
-        let limit = *this.length;
-        let interrupted = match this.kind {
-            LimitKind::Timeout => Interrupted::Timeout { limit },
-            LimitKind::Deadline => Interrupted::Deadline { limit },
-        };
-        Poll::Ready((*this.kind, (this.interrupted)(interrupted)))
+        Poll::Ready((*this.kind, (this.interrupted)(this.kind.interrupted(*this.length))))
     }
 }
 

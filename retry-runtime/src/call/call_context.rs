@@ -8,7 +8,7 @@ use retry_rules::{Bound, Policy};
 use crate::base::clock::{self, Instant};
 use crate::event::warning::Warning;
 use crate::observe;
-use crate::outcome::error::Reason;
+use crate::outcome::error::{Interrupted, Reason};
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::end_options::EndOptions;
@@ -163,6 +163,16 @@ pub enum LimitKind {
     Timeout,
     /// The bound of the call.
     Deadline,
+}
+
+impl LimitKind {
+    /// Returns the end of an attempt by this limit.
+    pub(crate) const fn interrupted(self, limit: Duration) -> Interrupted {
+        match self {
+            Self::Timeout => Interrupted::Timeout { limit },
+            Self::Deadline => Interrupted::Deadline { limit },
+        }
+    }
 }
 
 impl Timing {

@@ -2,21 +2,18 @@
 //!
 //! Until the attempt has once returned pending, a hedge costs nothing: no timer, no allocation.
 
+pub(crate) mod race;
 pub(crate) mod race_attempts;
-pub(crate) mod race_state;
 pub(crate) mod latencies;
-pub(crate) mod race_member;
-pub(crate) mod report;
 
+use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
-use crate::call::hedge::race_member::RaceMember;
-use crate::call::hedge::race_state::{HedgePolicy, RaceContext, RaceDriver, RaceState};
-use crate::call::hedge::report::HedgeReport;
-use crate::call::verdict::Judgement;
-use crate::outcome::past_failure::PastFailure;
+use crate::call::hedge::race::{HedgePolicy, Members, Race, RaceContext};
+use crate::call::verdict::Verdict;
+use crate::classify::probe::ErrorDisplay;
 use crate::protect::breaker::Permit;
 
 /// A body that can be begun several times. One trait with an associated type: with two parameters
@@ -38,46 +35,62 @@ impl<F: Fn() -> A, A: Future> Body for F {
     }
 }
 
-pin_project_lite::pin_project! {
-    /// An attempt and the hedges that have joined it.
-    pub(crate) struct Race<'a, F> {
-        // `None` once it has ended while hedges run.
-        #[pin]
-        first: Option<F>,
-        // `None` until the attempt has once returned pending.
-        state: Option<Box<RaceState<'a, F>>>,
+/// The hedges of an attempt, with the outcome of a member that failed while others ran. Empty, and
+/// without an allocation, until the attempt has once returned pending.
+pub struct Hedges<'a, R> {
+    race: Option<Box<Race<'a>>>,
+    kept: Option<R>,
+}
+
+impl<'a, R> Hedges<'a, R> {
+    /// No hedge has begun yet.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self { race: None, kept: None }
+    }
+
+    /// Returns whether the outcome of the race is a failure, or `None` if the race did not judge
+    /// it.
+    #[inline]
+    pub fn has_failed(&self) -> Option<bool> {
+        Some(self.race.as_ref()?.outcome()?.is_err())
+    }
+
+    /// Returns the verdict on the outcome of the race, which events show as `error`, if the race
+    /// judged it to be a failure. Matchers, which may have state, are thereby called once for each
+    /// outcome.
+    #[inline]
+    pub fn verdict<'e>(&self, error: ErrorDisplay<'e>) -> Option<Verdict<'e>> {
+        Some(self.race.as_ref()?.outcome()?.err()?.on(error))
+    }
+
+    /// Extends the wait that follows a failure to the longest one that any member asked for, and
+    /// adds the failures of the other members.
+    #[inline]
+    pub fn extend<'v>(&'v self, verdict: &mut Verdict<'v>) {
+        if let Some(losers) = self.race.as_ref().and_then(|race| race.losers()) {
+            losers.extend(verdict);
+        }
+    }
+
+    /// Takes the outcome of a race that a time limit has ended, if a member of it failed before.
+    /// `permit` is then that of a member.
+    #[cold]
+    pub(crate) fn timed_out(&mut self, permit: Option<&mut Option<Permit<'a>>>) -> Option<R> {
+        let is_kept = self.race.as_mut()?.timed_out(permit.unwrap_or(&mut None));
+        self.kept.take().filter(|_| is_kept)
     }
 }
 
-impl<'a, F: Future> Race<'a, F> {
-    #[inline(always)]
-    pub(crate) const fn new(first: F) -> Self {
-        Self { first: Some(first), state: None }
+impl<R> Default for Hedges<'_, R> {
+    fn default() -> Self {
+        Self::new()
     }
+}
 
-    /// Polls the attempt, and its hedges on behalf of `driver`. Afterwards, `permit` is the permit
-    /// of the member whose outcome is returned.
-    #[inline]
-    pub(crate) fn poll(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        hedge: Option<HedgePolicy>,
-        context: impl FnOnce() -> RaceContext<'a>,
-        driver: &mut impl RaceDriver<'a, F>,
-        permit: Option<&mut Permit<'a>>,
-    ) -> Poll<F::Output> {
-        let mut this = self.project();
-        let is_alone = this.state.is_none();
-        if is_alone {
-            if let Some(first) = this.first.as_mut().as_pin_mut() {
-                if let Poll::Ready(outcome) = first.poll(cx) {
-                    return Poll::Ready(outcome);
-                }
-            }
-        }
-        let Some(hedge) = hedge else { return Poll::Pending };
-        let state = this.state.get_or_insert_with(|| RaceState::boxed(context(), hedge));
-        state.poll(this.first, is_alone, cx, driver, permit)
+impl<R> fmt::Debug for Hedges<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hedges").field("has_failed", &self.has_failed()).finish()
     }
 }
 
@@ -88,68 +101,89 @@ pin_project_lite::pin_project! {
     where
         B: Body,
     {
+        // `None` once it has ended while hedges run.
         #[pin]
-        race: Race<'a, B::Attempt>,
-        begins: BodyDriver<'a, 'p, B, C, J>,
+        first: Option<B::Attempt>,
+        running: Vec<Pin<Box<B::Attempt>>>,
+        calls: BodyCalls<B, C, J>,
+        hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output>,
         hedge: &'p Option<HedgePolicy>,
         context: T,
-        // As `call_judge`.
-        call_context: fn(&T) -> RaceContext<'a>,
-        permit: Option<&'p mut Permit<'a>>,
+        // As `BodyCalls::call_judge`.
+        call_context: fn(&T) -> RaceContext<'a, 'a>,
+        permit: Option<&'p mut Option<Permit<'a>>>,
     }
 }
 
 /// The closures of the call.
-struct BodyDriver<'a, 'p, B: Body, C, J> {
+struct BodyCalls<B: Body, C, J> {
     body: B,
     goes_on: C,
     judge: J,
     // Stored instead of required of `J` where the future is polled: for an outcome that borrows,
     // the compiler cannot prove there that the future is `Send`.
-    call_judge: Judge<'a, J, <B::Attempt as Future>::Output>,
-    report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
+    call_judge: Judge<J, <B::Attempt as Future>::Output>,
 }
 
-type Judge<'a, J, R> = fn(&J, &R, &mut RaceMember<'_, 'a>);
+type Judge<J, R> = fn(&J, &R, &mut dyn FnMut(Verdict<'_>));
 
-impl<'a, B: Body, C: FnMut() -> bool, J> RaceDriver<'a, B::Attempt>
-    for BodyDriver<'a, '_, B, C, J>
-{
-    fn goes_on(&mut self) -> bool {
-        (self.goes_on)()
+/// The members of a race of bodies, while it is polled.
+struct BodyMembers<'m, B: Body, C, J> {
+    calls: &'m mut BodyCalls<B, C, J>,
+    first: Pin<&'m mut Option<B::Attempt>>,
+    running: &'m mut Vec<Pin<Box<B::Attempt>>>,
+    in_hand: Option<<B::Attempt as Future>::Output>,
+    kept: &'m mut Option<<B::Attempt as Future>::Output>,
+}
+
+impl<B: Body, C: FnMut() -> bool, J> Members for BodyMembers<'_, B, C, J> {
+    fn may_join(&mut self) -> bool {
+        (self.calls.goes_on)()
     }
 
-    fn begin(&mut self) -> Option<B::Attempt> {
-        Some(self.body.begin())
+    fn join(&mut self) -> bool {
+        self.running.push(Box::pin(self.calls.body.begin()));
+        true
     }
 
-    fn judge(&mut self, outcome: &<B::Attempt as Future>::Output, member: &mut RaceMember<'_, 'a>) {
-        (self.call_judge)(&self.judge, outcome, member);
+    fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let output = match slot.checked_sub(1) {
+            Some(hedge) => {
+                let output = ready!(self.running[hedge].as_mut().poll(cx));
+                drop(self.running.remove(hedge));
+                output
+            }
+            None => {
+                let Some(first) = self.first.as_mut().as_pin_mut() else { return Poll::Pending };
+                let output = ready!(first.poll(cx));
+                self.first.set(None);
+                output
+            }
+        };
+        self.in_hand = Some(output);
+        Poll::Ready(())
     }
 
-    fn keep(
-        &mut self,
-        outcome: <B::Attempt as Future>::Output,
-        judgement: Judgement,
-        failure: Option<PastFailure>,
-    ) {
-        self.report.keep(outcome, judgement, failure);
+    fn judge(&mut self, with: &mut dyn FnMut(Verdict<'_>)) {
+        if let Some(outcome) = &self.in_hand {
+            (self.calls.call_judge)(&self.calls.judge, outcome, with);
+        }
     }
 
-    fn decide(&mut self, outcome: Result<(), Judgement>) {
-        self.report.decide(outcome);
+    fn keep(&mut self) {
+        *self.kept = self.in_hand.take();
     }
 }
 
 impl<'a, 'p, B: Body, C, J, T> HedgedAttempt<'a, 'p, B, C, J, T>
 where
     C: FnMut() -> bool,
-    J: Fn(&<B::Attempt as Future>::Output, &mut RaceMember<'_, 'a>),
-    T: Fn() -> RaceContext<'a>,
+    J: Fn(&<B::Attempt as Future>::Output, &mut dyn FnMut(Verdict<'_>)),
+    T: Fn() -> RaceContext<'a, 'a>,
 {
-    /// Begins an attempt of a call, whose outcomes `judge` judges. No hedge begins once `goes_on`
-    /// returns `false`. When the race has ended, `permit` is the permit of the attempt whose
-    /// outcome counts, and `report` holds what the race found out.
+    /// Begins an attempt of a call, for whose outcomes `judge` passes a verdict if they are failures.
+    /// No hedge begins once `goes_on` returns `false`. When the race has ended, `permit` is the
+    /// permit of the attempt whose outcome counts, and `hedges` holds the findings of the race.
     #[inline(always)]
     pub fn new(
         hedge: &'p Option<HedgePolicy>,
@@ -157,14 +191,14 @@ where
         goes_on: C,
         judge: J,
         context: T,
-        permit: Option<&'p mut Permit<'a>>,
-        report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
+        permit: Option<&'p mut Option<Permit<'a>>>,
+        hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output>,
     ) -> Self {
-        let race = Race::new(body.begin());
-        let call_judge: Judge<'a, J, _> = |judge, outcome, member| judge(outcome, member);
-        let begins = BodyDriver { body, goes_on, judge, call_judge, report };
-        let call_context: fn(&T) -> RaceContext<'a> = |context| context();
-        Self { race, begins, hedge, context, call_context, permit }
+        let (first, running) = (Some(body.begin()), Vec::new());
+        let call_judge: Judge<J, _> = |judge, outcome, with| judge(outcome, with);
+        let calls = BodyCalls { body, goes_on, judge, call_judge };
+        let call_context: fn(&T) -> RaceContext<'a, 'a> = |context| context();
+        Self { first, running, calls, hedges, hedge, context, call_context, permit }
     }
 }
 
@@ -173,10 +207,29 @@ impl<B: Body, C: FnMut() -> bool, J, T> Future for HedgedAttempt<'_, '_, B, C, J
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let context = || (this.call_context)(this.context);
-        let permit = this.permit.as_deref_mut();
-        this.race.poll(cx, **this.hedge, context, this.begins, permit)
+        let mut this = self.project();
+        let is_alone = this.hedges.race.is_none();
+        if is_alone {
+            if let Some(first) = this.first.as_mut().as_pin_mut() {
+                if let Poll::Ready(outcome) = first.poll(cx) {
+                    return Poll::Ready(outcome);
+                }
+            }
+        }
+        let Some(hedge) = **this.hedge else { return Poll::Pending };
+        let Hedges { race, kept } = &mut **this.hedges;
+        let race = race.get_or_insert_with(Race::boxed);
+        let (first, running) = (this.first.as_mut(), &mut *this.running);
+        let mut members = BodyMembers { calls: this.calls, first, running, in_hand: None, kept };
+        let (context, mut none) = ((this.call_context)(this.context), None);
+        let permit = this.permit.as_deref_mut().unwrap_or(&mut none);
+        ready!(race.poll::<dyn Members>(&mut members, hedge, &context, permit, is_alone, cx));
+        let Some(outcome) = members.in_hand else { unreachable!("a race ends with an outcome") };
+        // The other members are dropped before their permits are returned.
+        this.first.set(None);
+        this.running.clear();
+        race.end();
+        Poll::Ready(outcome)
     }
 }
 

@@ -30,12 +30,13 @@ use retry_rules::{Attempts, Fields, Policy};
 
 use self::call_progress::CallProgress;
 use self::wait::{CallWait, WaitingCall};
+use crate::base::clock::Instant;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_limit::{CallTiming, Untimed};
 use crate::call::blocking;
 use crate::call::call_context::CallContext;
 use crate::call::call_state::CallState;
-use crate::call::hedge::report::HedgeReport;
+use crate::call::hedge::Hedges;
 use crate::call::last_failure::{Keeps, LastFailure};
 use crate::call::verdict::Verdict;
 use crate::event::retry_event::{Failure, RetryEvent};
@@ -250,6 +251,28 @@ impl<K, T> Session<K, T> {
         Pin::new(&mut self.wait()).poll(cx)
     }
 
+    /// Polls the limit of an attempt of a call of `site`, or of a retrier if that is `None`, which is
+    /// reached at `at`.
+    pub(crate) fn poll_limit(
+        &mut self,
+        at: Instant,
+        site: Option<&'static Site>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()>
+    where
+        K: Default,
+    {
+        let begun = || WaitingCall::new(CallProgress::NOTHING, K::default(), site);
+        self.waiting.get_or_insert_with(begun).as_mut().poll_limit(at, cx)
+    }
+
+    /// The attempt has ended, and its limit with it.
+    pub(crate) fn end_limit(&mut self) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.as_mut().project().progress.is_sleeping = false;
+        }
+    }
+
     /// The slot for the last failure, once the call has waited.
     pub(crate) fn kept(&mut self) -> Option<&mut K> {
         self.waiting.as_mut().map(|waiting| waiting.as_mut().project().kept)
@@ -315,28 +338,34 @@ impl<K: Default, T: CallTiming> Session<K, T> {
     }
 
     /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of
-    /// its members failed, the failure of that member.
+    /// its members failed, the failure of that member. It replaces the failures of earlier attempts,
+    /// and the wait that a server asked for with them. `permit` is then that of a member.
     #[inline]
-    pub fn hedged<R>(&mut self, outcome: R, report: &mut HedgeReport<R>) -> R {
-        match self.timer.timing().timed_out {
-            Some(_) => self.failure_before_limit(report).unwrap_or(outcome),
-            None => outcome,
+    pub fn hedged<'a, R>(
+        &mut self,
+        outcome: R,
+        hedges: &mut Hedges<'a, R>,
+        permit: Option<&mut Option<Permit<'a>>>,
+    ) -> R {
+        if self.timer.timing().timed_out.is_none() {
+            return outcome;
         }
+        let Some(last) = hedges.timed_out(permit) else { return outcome };
+        if let Some(kept) = self.kept() {
+            *kept = K::default();
+        }
+        self.forget_last();
+        last
     }
 
-    /// Takes the last failure of an attempt that a time limit has ended. It replaces the failures
-    /// of earlier attempts, and the wait that a server asked for with them.
+    /// The last failure is another one than that of the last attempt.
     #[cold]
-    #[inline(never)]
-    pub(crate) fn failure_before_limit<R>(&mut self, report: &mut HedgeReport<R>) -> Option<R> {
-        let last = report.take_last()?;
+    pub(crate) fn forget_last(&mut self) {
         if let Some(waiting) = &mut self.waiting {
-            let this = waiting.as_mut().project();
-            *this.kept = K::default();
-            this.progress.set_asked(None);
-            this.progress.ended_in_value = false;
+            let progress = waiting.as_mut().project().progress;
+            progress.set_asked(None);
+            progress.ended_in_value = false;
         }
-        Some(last)
     }
 
     /// Keeps a failure that will be retried, if the call may end before another attempt fails.

@@ -12,8 +12,8 @@ use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
 use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::{Interrupted, SourceOf};
-use crate::retrier::values::FailedValue;
+use crate::outcome::error::{AttemptError, Interrupted, SourceOf};
+use crate::retrier::values::{FailedValue, PickedValue};
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
 ///
@@ -181,6 +181,20 @@ pub(super) enum FailedAttempt<'a, E> {
     Interrupted(&'a Interrupted),
     /// It returned a value that counts as a failure.
     Value(&'a dyn FailedValue),
+}
+
+impl<'a, E> FailedAttempt<'a, E> {
+    /// The failure of an attempt with this outcome; a value is a failure for this reason.
+    pub(super) fn of<T>(
+        outcome: &'a Result<T, AttemptError<E>>,
+        value: Option<&'a dyn FailedValue>,
+    ) -> Self {
+        match outcome {
+            Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
+            Err(AttemptError::Interrupted(interrupted)) => FailedAttempt::Interrupted(interrupted),
+            Ok(_) => FailedAttempt::Value(value.unwrap_or(&PickedValue)),
+        }
+    }
 }
 
 /// The rules that decide about errors of type `E`.

@@ -1,6 +1,7 @@
 //! The operation that a call repeats: a closure, or one that passes state from attempt to attempt.
 
 use core::future::Future;
+use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use crate::base::sealed::Seal;
@@ -14,19 +15,25 @@ pub trait Operation<Fut: Future, T, E> {
     /// The type that the call returns.
     type Output;
 
-    /// Begins an attempt, which `context` describes.
+    /// Begins an attempt, which `context` describes. If it returns `None`, the attempt begins when
+    /// [`poll_begun`](Self::poll_begun) is ready.
     #[doc(hidden)]
-    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Fut;
+    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut>;
+
+    /// Polls the attempt until it begins, or fails before that.
+    ///
+    /// # Errors
+    /// The failure before it could begin.
+    #[doc(hidden)]
+    fn poll_begun(&mut self, _: &mut Context<'_>, _: Seal) -> Poll<Result<Fut, E>> {
+        unreachable!("the attempt has begun")
+    }
 
     /// Begins an attempt while another one runs, or returns `None` if that cannot be.
     #[doc(hidden)]
     fn hedge(&mut self, _: Seal) -> Option<Fut> {
         None
     }
-
-    /// Returns the result of an attempt beside which others may run.
-    #[doc(hidden)]
-    fn result(output: &Fut::Output) -> &Result<T, E>;
 
     /// Takes the result of an attempt.
     ///
@@ -60,16 +67,12 @@ where
     type Output = Result<T, RetryError<E>>;
 
     #[inline(always)]
-    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Fut {
-        self()
+    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
+        Some(self())
     }
 
     fn hedge(&mut self, _: Seal) -> Option<Fut> {
         Some(self())
-    }
-
-    fn result(output: &Result<T, E>) -> &Result<T, E> {
-        output
     }
 
     #[inline(always)]
@@ -106,16 +109,12 @@ where
 {
     type Output = (Option<S>, Result<T, RetryError<E>>);
 
-    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Fut {
+    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
         let Some(state) = self.state.take() else {
             unreachable!("without its state nothing is repeated")
         };
         let attempt = self.attempt.insert(Arc::new(context()));
-        (self.operation)(state, Arc::clone(attempt))
-    }
-
-    fn result((_, result): &Fut::Output) -> &Result<T, E> {
-        result
+        Some((self.operation)(state, Arc::clone(attempt)))
     }
 
     fn end(&mut self, (state, result): Fut::Output) -> Result<T, E> {

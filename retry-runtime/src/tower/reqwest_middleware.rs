@@ -48,7 +48,7 @@ use tower_service::Service;
 use super::RetryLayer;
 use super::requests::Requests;
 use super::responses::ClassifyResponse;
-use super::service::call;
+use super::service::{Source, call};
 use crate::base::sealed::Sealed;
 use crate::base::sync::unpoisoned;
 use crate::http::StatusError;
@@ -170,7 +170,8 @@ where
         Box::pin(async move {
             let shared = Arc::new(Mutex::new(core::mem::take(extensions)));
             let rest = Rest { next, extensions: Arc::clone(&shared) };
-            let result = call(self.layer.clone(), rest, request).await;
+            let source = Source::new(rest, request, self.layer.parts());
+            let result = call(self.layer.clone(), source).await;
             *extensions = core::mem::take(&mut *lock(&shared));
             result.map_err(RetryError::into_error)
         })

@@ -3,11 +3,8 @@
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::mem;
-use core::ops::ControlFlow;
 use core::pin::{Pin, pin};
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker, ready};
-use std::sync::{Mutex, MutexGuard};
 
 use retry_rules::Policy;
 use tokio::task::coop::unconstrained;
@@ -17,10 +14,9 @@ use super::RetryLayer;
 use super::layer::Parts;
 use super::requests::{ByClone, Requests, Supply};
 use crate::base::sealed::Seal;
-use crate::base::sync::unpoisoned;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::RetryError;
-use crate::retrier::plain::PlainSession;
+use crate::retrier::attempts::CallState;
 use crate::retrier::{AllSucceed, Decider, Operation, Readable, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
@@ -115,16 +111,14 @@ where
     fn call(&mut self, request: Q) -> Self::Future {
         // The service that was polled for readiness is this one, not its clone.
         let clone = self.inner.clone();
-        let mut service = mem::replace(&mut self.inner, clone);
+        let service = mem::replace(&mut self.inner, clone);
         let layer = self.layer.clone();
-        let Parts { retrier, requests } = layer.parts();
-        if !retrier.is_plain() {
-            return RetryFuture::guarded(call(layer, service, request));
+        let mut source = Source::new(service, request, layer.parts());
+        if !layer.parts().retrier.is_plain() {
+            return RetryFuture::guarded(call(layer, source));
         }
-        let (request, supply) = Supply::new(request, retrier.policy().allows_after(1), requests);
-        let stage = Stage::Attempt { attempt: service.call(request) };
-        let call = PlainCall { layer, service, supply, session: PlainSession::new() };
-        RetryFuture { state: State::Plain { stage, call } }
+        let call = CallState::begun(source.first(), None);
+        RetryFuture { state: State::Plain { call, source, layer } }
     }
 }
 
@@ -165,8 +159,9 @@ pin_project_lite::pin_project! {
         /// The retrier needs nothing but attempts.
         Plain {
             #[pin]
-            stage: Stage<S::Future>,
-            call: PlainCall<S, Q, L>,
+            call: CallState<'static, S::Response, S::Error, S::Future>,
+            source: Source<S, Q>,
+            layer: L,
         },
         /// It has a breaker, a quota, a time limit or hedges.
         Guarded { call: Pin<Box<dyn Future<Output = End<S::Response, S::Error>> + Send>> },
@@ -174,105 +169,104 @@ pin_project_lite::pin_project! {
     }
 }
 
-pin_project_lite::pin_project! {
-    /// The stage of a plain call.
-    #[project = StageProjection]
-    enum Stage<F> {
-        Attempt {
-            #[pin]
-            attempt: F,
-        },
-        Wait,
-        /// The service is polled until it is ready for a further attempt.
-        Readiness,
-    }
-}
-
 /// The result of a call.
 type End<T, E> = Result<T, RetryError<E>>;
 
-/// A plain call, without its stage.
-struct PlainCall<S: Service<Q>, Q, L> {
-    layer: L,
+/// The source of the attempts of a call: its service and its requests.
+pub(super) struct Source<S, Q> {
     service: S,
     supply: Supply<Q>,
-    session: PlainSession<S::Response, S::Error>,
+    /// The request of the attempt that begins when the service is ready.
+    request: Option<Q>,
+    begun: u32,
+    /// A service whose readiness check has failed must not be used any more.
+    is_usable: bool,
+}
+
+impl<S: Service<Q>, Q> Source<S, Q> {
+    /// The attempts of a call of `service`, which is ready.
+    #[inline]
+    pub(super) fn new<D, R, C: Requests<Q>>(
+        service: S,
+        request: Q,
+        parts: &Parts<D, R, C>,
+    ) -> Self {
+        let more = is_kept_after(1, parts.retrier.policy());
+        let (request, supply) = Supply::new(request, more, &parts.requests);
+        Self { service, supply, request: Some(request), begun: 0, is_usable: true }
+    }
+
+    /// Begins the first attempt.
+    #[inline]
+    fn first(&mut self) -> Option<S::Future> {
+        self.begun = 1;
+        self.request.take().map(|request| self.service.call(request))
+    }
+}
+
+/// A source while it makes attempts.
+struct Sending<'p, S, Q, C> {
+    source: &'p mut Source<S, Q>,
+    requests: &'p C,
+    policy: &'p Policy,
+}
+
+impl<S, Q, C> Operation<S::Future, S::Response, S::Error> for Sending<'_, S, Q, C>
+where
+    S: Service<Q> + Clone,
+    C: Requests<Q>,
+{
+    type Output = End<S::Response, S::Error>;
+
+    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
+        let Self { source, requests, policy } = self;
+        // It is known to be ready for the first one.
+        if source.begun == 0 {
+            return source.first();
+        }
+        source.begun = source.begun.saturating_add(1);
+        source.request = source.supply.take(is_kept_after(source.begun, policy), *requests);
+        None
+    }
+
+    fn poll_begun(&mut self, cx: &mut Context<'_>, _: Seal) -> Poll<Result<S::Future, S::Error>> {
+        let source = &mut *self.source;
+        if let Err(error) = ready!(source.service.poll_ready(cx)) {
+            source.is_usable = false;
+            return Poll::Ready(Err(error));
+        }
+        let Some(request) = source.request.take() else {
+            unreachable!("what cannot be sent again is not retried")
+        };
+        Poll::Ready(Ok(source.service.call(request)))
+    }
+
+    fn hedge(&mut self, _: Seal) -> Option<S::Future> {
+        let request = self.source.supply.copy(self.requests)?;
+        let mut own = self.source.service.clone();
+        is_ready(&mut own).then(|| own.call(request))
+    }
+
+    fn end(&mut self, output: Result<S::Response, S::Error>) -> Result<S::Response, S::Error> {
+        output
+    }
+
+    fn can_repeat(&self) -> bool {
+        self.source.is_usable && !self.source.supply.is_spent()
+    }
+
+    fn finish(&mut self, result: Self::Output) -> Self::Output {
+        result
+    }
 }
 
 impl<S, Q, D, Kind, R, C> RetryFuture<S, Q, D, Kind, R, C>
 where
     S: Service<Q>,
-    D: Decider<S::Error, Kind> + Clone,
-    R: Values<S::Response> + Clone,
-    C: Requests<Q>,
 {
     #[cold]
     fn guarded(call: impl Future<Output = End<S::Response, S::Error>> + Send + 'static) -> Self {
         Self { state: State::Guarded { call: Box::pin(call) } }
-    }
-
-    /// Handles a failed attempt of a plain call. Returns the result of the call, or `None` if a wait
-    /// follows. A service whose readiness check has failed is not usable any more.
-    #[cold]
-    #[inline(never)]
-    fn failed(
-        mut self: Pin<&mut Self>,
-        outcome: Result<S::Response, S::Error>,
-        failure: Option<&R::Failure>,
-        is_usable: bool,
-    ) -> Option<End<S::Response, S::Error>> {
-        let StateProjection::Plain { mut stage, call } = self.as_mut().project().state.project()
-        else {
-            unreachable!("the retrier handles the attempts of other calls")
-        };
-        // Drops the attempt before the wait.
-        stage.set(Stage::Wait);
-        let retrier = &call.layer.parts().retrier;
-        let can_repeat = is_usable && !call.supply.is_spent();
-        let session = mem::replace(&mut call.session, PlainSession::new());
-        match retrier.failed(session, outcome, failure, can_repeat) {
-            ControlFlow::Continue(session) => {
-                call.session = session;
-                None
-            }
-            ControlFlow::Break(end) => {
-                self.project().state.set(State::Ended);
-                Some(end)
-            }
-        }
-    }
-
-    /// Polls a guarded call, or a plain one between two attempts. Returns the result of the call, or
-    /// `None` if an attempt of a plain call has begun.
-    #[cold]
-    #[inline(never)]
-    fn poll_rest(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<End<S::Response, S::Error>>> {
-        let (mut stage, call) = match self.as_mut().project().state.project() {
-            StateProjection::Plain { stage, call } => (stage, call),
-            StateProjection::Guarded { call } => {
-                let end = ready!(call.as_mut().poll(cx));
-                self.project().state.set(State::Ended);
-                return Poll::Ready(Some(end));
-            }
-            StateProjection::Ended => panic!("a call is polled after it has ended"),
-        };
-        if matches!(*stage, Stage::Wait) {
-            ready!(call.session.poll_wait(cx));
-            stage.set(Stage::Readiness);
-        }
-        if let Err(error) = ready!(call.service.poll_ready(cx)) {
-            return Poll::Ready(self.failed(Err(error), None, false));
-        }
-        let Parts { retrier, requests } = call.layer.parts();
-        let more = retrier.policy().allows_after(call.session.number());
-        let Some(request) = call.supply.take(more, requests) else {
-            unreachable!("what cannot be sent again is not retried")
-        };
-        stage.set(Stage::Attempt { attempt: call.service.call(request) });
-        Poll::Ready(None)
     }
 }
 
@@ -292,108 +286,30 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            let running = match self.as_mut().project().state.project() {
-                StateProjection::Plain { stage, call } => match stage.project() {
-                    StageProjection::Attempt { attempt } => Some((attempt, call)),
-                    _ => None,
-                },
-                _ => None,
-            };
-            if let Some((attempt, call)) = running {
-                let (outcome, failure) = match ready!(attempt.poll(cx)) {
-                    Ok(value) => {
-                        let retrier = &call.layer.parts().retrier;
-                        let failure = retrier.failure_of(&value);
-                        if failure.is_none() {
-                            retrier.succeeded(mem::replace(&mut call.session, PlainSession::new()));
-                            // Drops the service, which may hold a permit or a connection.
-                            self.project().state.set(State::Ended);
-                            return Poll::Ready(Ok(value));
-                        }
-                        (Ok(value), failure)
-                    }
-                    error => (error, None),
-                };
-                if let Some(end) = self.as_mut().failed(outcome, failure.as_ref(), true) {
-                    return Poll::Ready(end);
-                }
+        let end = ready!(match self.as_mut().project().state.project() {
+            StateProjection::Plain { call, source, layer } => {
+                let Parts { retrier, requests } = layer.parts();
+                let mut sending = Sending { source, requests, policy: retrier.policy() };
+                retrier.poll_plain(call, &mut sending, cx)
             }
-            if let Some(end) = ready!(self.as_mut().poll_rest(cx)) {
-                return Poll::Ready(end);
-            }
-        }
+            StateProjection::Guarded { call } => call.as_mut().poll(cx),
+            StateProjection::Ended => panic!("a call is polled after it has ended"),
+        });
+        // Drops the service, which may hold a permit or a connection.
+        self.project().state.set(State::Ended);
+        Poll::Ready(end)
     }
 }
 
 retry_rules::partial_debug!([S: Service<Q>, Q, D, Kind, R, C] RetryFuture<S, Q, D, Kind, R, C>);
 
-/// The way in which a request is sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sent {
-    /// After the one before has ended.
-    Alone,
-    /// Beside one that has not been answered.
-    AsHedge,
-}
-
-/// A closure that is not called again once the request is spent.
-struct Sending<'a, Op> {
-    send: Op,
-    /// Set by the running attempt, and read after it in the same task.
-    is_spent: &'a AtomicBool,
-}
-
-impl<Op, Fut, T, E> Operation<Fut, T, E> for Sending<'_, Op>
-where
-    Op: FnMut(Sent) -> Option<Fut>,
-    Fut: Future<Output = Result<T, E>>,
-{
-    type Output = Result<T, RetryError<E>>;
-
-    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Fut {
-        let Some(attempt) = (self.send)(Sent::Alone) else {
-            unreachable!("what cannot be sent again is not retried")
-        };
-        attempt
-    }
-
-    fn hedge(&mut self, _: Seal) -> Option<Fut> {
-        (self.send)(Sent::AsHedge)
-    }
-
-    fn result(output: &Result<T, E>) -> &Result<T, E> {
-        output
-    }
-
-    fn end(&mut self, output: Result<T, E>) -> Result<T, E> {
-        output
-    }
-
-    fn can_repeat(&self) -> bool {
-        !self.is_spent.load(Ordering::Relaxed)
-    }
-
-    fn finish(&mut self, result: Self::Output) -> Self::Output {
-        result
-    }
-}
-
-/// An attempt that is about to begin.
-enum SentAttempt<S, Q> {
-    /// On the service of the call, which has to be ready first unless it is known to be.
-    Alone { request: Q, is_ready: bool },
-    /// On a clone of the service, which is ready.
-    AsHedge { request: Q, own: S },
-}
-
-/// Makes one call. The retrier makes all decisions.
+/// Makes one call, of a retrier that lends it its breaker and its quota.
 //
 // A block, because an `async fn` would keep its arguments twice.
+#[expect(clippy::manual_async_fn, reason = "the future would be larger")]
 pub(super) fn call<S, Q, D, Kind, R, C>(
     layer: RetryLayer<D, Kind, R, C>,
-    service: S,
-    request: Q,
+    mut source: Source<S, Q>,
 ) -> impl Future<Output = End<S::Response, S::Error>>
 where
     S: Service<Q> + Clone,
@@ -401,54 +317,12 @@ where
     R: Values<S::Response> + Clone,
     C: Requests<Q>,
 {
-    // An attempt borrows the service mutably, which a closure cannot lend to a future. The attempts
-    // run one after another, and hedges on clones, so the lock is never contended.
-    let service = Mutex::new(service);
     async move {
         let Parts { retrier, requests } = layer.parts();
-        let more = is_kept_after(1, retrier.policy());
-        let (request, mut supply) = Supply::new(request, more, requests);
-        let mut request = Some(request);
-        let mut attempt = 0_u32;
-        let service = &service;
-        let is_spent = &AtomicBool::new(supply.is_spent());
-        let send = |sent| {
-            let begins = match sent {
-                Sent::AsHedge => {
-                    let request = supply.copy(requests)?;
-                    let mut own = lock(service).clone();
-                    if !is_ready(&mut own) {
-                        return None;
-                    }
-                    SentAttempt::AsHedge { request, own }
-                }
-                Sent::Alone => {
-                    attempt = attempt.saturating_add(1);
-                    let more = is_kept_after(attempt, retrier.policy());
-                    let request = request.take().or_else(|| supply.take(more, requests))?;
-                    if more && supply.is_spent() {
-                        is_spent.store(true, Ordering::Relaxed);
-                    }
-                    SentAttempt::Alone { request, is_ready: attempt == 1 }
-                }
-            };
-            Some(async move {
-                match begins {
-                    SentAttempt::AsHedge { request, mut own } => own.call(request).await,
-                    SentAttempt::Alone { request, is_ready } => {
-                        if !is_ready {
-                            // A service whose readiness check fails must not be used any more.
-                            poll_fn(|cx| lock(service).poll_ready(cx))
-                                .await
-                                .inspect_err(|_| is_spent.store(true, Ordering::Relaxed))?;
-                        }
-                        let response = lock(service).call(request);
-                        response.await
-                    }
-                }
-            })
-        };
-        retrier.prepare(Sending { send, is_spent }).await
+        let source = &mut source;
+        let mut sending = Sending { source, requests, policy: retrier.policy() };
+        let mut call = pin!(CallState::Unbegun);
+        poll_fn(|cx| retrier.poll_guarded(call.as_mut(), &mut sending, cx)).await
     }
 }
 
@@ -463,9 +337,4 @@ fn is_ready<S: Service<Q>, Q>(service: &mut S) -> bool {
 /// Returns whether the request may be sent again after it was sent for `attempt`.
 fn is_kept_after(attempt: u32, policy: &Policy) -> bool {
     policy.allows_after(attempt) || policy.is_hedged()
-}
-
-fn lock<S>(service: &Mutex<S>) -> MutexGuard<'_, S> {
-    // A panic of the service propagates through the future of the call, and ends it.
-    unpoisoned(service.lock())
 }

@@ -24,6 +24,11 @@ pub(crate) fn reset(_: Pin<&mut Sleep>, _: Duration) -> bool {
     false
 }
 
+/// Returns `false`, as [`reset`] does.
+pub(crate) fn reset_until(_: Pin<&mut Sleep>, _: Instant) -> bool {
+    false
+}
+
 /// Starts a sleep that ends at a point in time.
 pub(crate) fn sleep_until(at: Instant) -> Sleep {
     Sleep::new(at.saturating_duration_since(clock::now()))

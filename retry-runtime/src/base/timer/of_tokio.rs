@@ -24,6 +24,12 @@ pub(crate) fn reset(sleep: Pin<&mut Sleep>, delay: Duration) -> bool {
     clock::after(clock::now(), delay).map(|end| sleep.reset(end)).is_some()
 }
 
+/// Restarts a sleep, which then ends at a point in time, and returns `true`; as [`reset`] otherwise.
+pub(crate) fn reset_until(sleep: Pin<&mut Sleep>, at: Instant) -> bool {
+    sleep.reset(at);
+    true
+}
+
 /// Starts a sleep that ends at a point in time.
 pub(crate) fn sleep_until(at: Instant) -> Sleep {
     tokio::time::sleep_until(at)

@@ -6,6 +6,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
+use tokio::task::coop::unconstrained;
+
 use super::Session;
 use super::call_progress::CallProgress;
 use crate::base::clock::{self, Instant};
@@ -97,25 +99,50 @@ impl<K> WaitingCall<K> {
 
     #[inline(never)]
     fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
         // Set here and not when the wait was decided: only an async caller needs a timer.
-        if !this.progress.is_sleeping {
-            let wait = this.progress.wait();
-            let (site, is_set) = match this.timer.as_mut().project() {
-                WaitTimerProjection::New { site } => (*site, false),
-                WaitTimerProjection::Set { sleep } => (None, timer::reset(sleep, wait)),
-            };
-            if !is_set {
-                this.timer.set(WaitTimer::Set { sleep: async_sleep::sleep(wait, site) });
-            }
-            this.progress.is_sleeping = true;
-        }
-        if let WaitTimerProjection::Set { sleep } = this.timer.project() {
+        let wait = self.progress.wait();
+        let restart = |sleep: Pin<&mut Sleep>| timer::reset(sleep, wait);
+        let mut this = self.started(restart, |site| async_sleep::sleep(wait, site)).project();
+        if let WaitTimerProjection::Set { sleep } = this.timer.as_mut().project() {
             ready!(sleep.poll(cx));
         }
         this.progress.is_sleeping = false;
         this.progress.attempt_begins();
         Poll::Ready(())
+    }
+
+    /// Polls the limit of an attempt, which is reached at `at`: the timer of the waits, which rests
+    /// while an attempt runs.
+    #[inline(never)]
+    pub(super) fn poll_limit(self: Pin<&mut Self>, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let restart = |sleep: Pin<&mut Sleep>| timer::reset_until(sleep, at);
+        let mut this = self.started(restart, |_| timer::sleep_until(at)).project();
+        match this.timer.as_mut().project() {
+            // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll
+            // would otherwise keep the limit from ever firing.
+            WaitTimerProjection::Set { sleep } => Pin::new(&mut unconstrained(sleep)).poll(cx),
+            WaitTimerProjection::New { .. } => Poll::Pending,
+        }
+    }
+
+    /// Starts the timer unless it runs already: `restart` returns whether it can be started again,
+    /// or else `start` makes a new one.
+    fn started(
+        mut self: Pin<&mut Self>,
+        restart: impl FnOnce(Pin<&mut Sleep>) -> bool,
+        start: impl FnOnce(Option<&'static Site>) -> Sleep,
+    ) -> Pin<&mut Self> {
+        let mut this = self.as_mut().project();
+        if !mem::replace(&mut this.progress.is_sleeping, true) {
+            let (site, is_set) = match this.timer.as_mut().project() {
+                WaitTimerProjection::New { site } => (*site, false),
+                WaitTimerProjection::Set { sleep } => (None, restart(sleep)),
+            };
+            if !is_set {
+                this.timer.set(WaitTimer::Set { sleep: start(site) });
+            }
+        }
+        self
     }
 }
 
@@ -157,6 +184,11 @@ impl<'a> WaitTerms<'a> {
         let awaited = awaited.map(|breaker| Awaited::new(breaker, session.stage_pass()));
         let admission = awaited.map(Box::pin);
         Self { reservation, admission }
+    }
+
+    /// Returns whether a breaker may end the wait.
+    pub(crate) fn awaits(&self) -> bool {
+        self.admission.is_some()
     }
 
     /// Polls the wait of `session`.

@@ -1,21 +1,19 @@
 //! Calls of closures that are not async, during whose waits the thread sleeps. A page of a browser
 //! may not.
 
-use core::ops::ControlFlow;
+use core::future::ready;
+use core::pin::pin;
+use core::task::Poll;
 
-use super::Run;
+use super::{Parts, Run};
 use crate::base::sealed::Seal;
-use crate::call::call_context::Timing;
-use crate::call::hedge::report::HedgeReport;
-use crate::event::warning::Warning;
-use crate::observe;
 use crate::outcome::SyncResult;
-use crate::outcome::error::{AttemptError, RetryError};
+use crate::outcome::error::RetryError;
 use crate::retrier::Retrier;
+use crate::retrier::attempts::CallState;
 use crate::retrier::decider::Decider;
 use crate::retrier::listener::Listener;
-use crate::retrier::settings::{FailedOutcome, RunSession};
-use crate::retrier::values::{FailedValue, Values};
+use crate::retrier::values::Values;
 
 /// Stands for the future of an attempt in a blocking call, which has none. The name is part of the
 /// compiler's messages about a call without [`.call()`](Run::call).
@@ -25,7 +23,7 @@ pub enum NeedsCall {}
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
     /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
-    /// is ignored: [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure, once
+    /// is ignored: [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once
     /// per name.
     ///
     /// ```
@@ -73,7 +71,7 @@ where
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
     /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored:
-    /// [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure, once per name.
+    /// [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once per name.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -88,50 +86,25 @@ where
         Op: FnMut() -> R,
         R: SyncResult<Value = T, Error = E>,
     {
-        let Self { mut parts, .. } = self;
-        let settings = &parts.common.settings;
-        let mut call = RunSession::timed(Timing::of(&settings.policy));
-        loop {
-            let permit = match settings.admit(parts.rules, &mut call) {
-                Ok(permit) => permit,
-                Err(Some(end)) => return end,
-                Err(None) => {
-                    call.wait_blocking(settings.origin(), settings.context().breaker);
-                    call.end_wait();
-                    continue;
-                }
-            };
-            let (outcome, value) = match (parts.operation)().result(Seal) {
-                Ok(value) => match parts.common.values.failure(&value) {
-                    None => {
-                        settings.succeeded(call, permit);
-                        return Ok(value);
-                    }
-                    failure => (Ok(value), failure),
-                },
-                Err(error) => (Err(AttemptError::Error(error)), None),
-            };
-            if let Some(timeout) = settings.policy.get_timeout() {
-                let name = settings.origin().name;
-                observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
+        let Self { parts, .. } = self;
+        let Parts { common, rules, mut operation, when, on_retry } = parts;
+        let settings = &common.settings;
+        let (mut state, mut first) = (CallState::Unbegun, None);
+        if let Ok(permit) = settings.admit_first(Some(settings)) {
+            // If it panics, its permit is dropped during the panic, which counts as a failure.
+            let outcome = operation().result(Seal);
+            let fault = outcome.as_ref().ok().and_then(|value| common.values.failure(value));
+            if outcome.is_ok() && fault.is_none() {
+                settings.succeeded_first(permit, Some(settings));
+                return outcome.map_err(|_| unreachable!("it is a value"));
             }
-            let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed = FailedOutcome {
-                outcome,
-                value,
-                attempt: None,
-                can_repeat: true,
-                may_hedge: false,
-                report: &HedgeReport::new(),
-                when: parts.when.as_mut().map(|when| when as _),
-                on_retry: parts.on_retry.as_mut().map(|listener| listener as _),
-            };
-            let next = settings.failed(parts.rules, &mut call, permit, failed);
-            if let ControlFlow::Break(end) = next {
-                return end;
-            }
-            call.wait_blocking(settings.origin(), None);
-            call.end_wait();
+            (state, first) = (CallState::begun(None, permit), Some((outcome, fault)));
+        }
+        let operation = move || ready(operation().result(Seal));
+        let mut parts = Parts { common, rules, operation, when, on_retry };
+        match pin!(state).drive(parts.calls(), None, first) {
+            Poll::Ready(end) => end,
+            Poll::Pending => unreachable!("the thread sleeps during waits"),
         }
     }
 }

@@ -1,0 +1,425 @@
+//! [`Driver`]: one call, from its first attempt to its end, whatever makes its attempts.
+//!
+//! It is compiled once: nothing here depends on a closure, its future, its value or its error. These
+//! are behind [`Attempts`], which exists only while the call is polled.
+
+use core::mem;
+use core::task::{Context, Poll, Waker, ready};
+use core::time::Duration;
+
+use retry_rules::Policy;
+
+use crate::base::clock::Instant;
+use crate::call::attempt::Attempt;
+use crate::call::attempt_limit::{CallLimits, CallTiming};
+use crate::call::call_context::{CallContext, LimitKind, Timing};
+use crate::call::hedge::race::{HedgePolicy, Members, Race, RaceContext};
+use crate::call::session::{Next, Session, WaitTerms};
+use crate::call::verdict::{Judgement, Verdict};
+use crate::event::warning::Warning;
+use crate::observe;
+use crate::outcome::error::{Ended, Interrupted};
+use crate::outcome::past_failure::PastFailure;
+use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::quota::RetryQuota;
+
+/// The attempts of a call, each with its hedges as the members of a race. The failure of an earlier
+/// attempt may be kept.
+pub(crate) trait Attempts: Members {
+    /// Begins an attempt in slot 0, with this context.
+    fn begin(&mut self, attempt: &mut dyn FnMut() -> Attempt);
+
+    /// Returns whether the outcome in hand is a success.
+    fn has_succeeded(&self) -> bool;
+
+    /// Drops all attempts that run.
+    fn clear(&mut self);
+
+    /// Passes the verdict on the failure in hand, whose judgement may be known.
+    fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(Verdict<'_>));
+
+    /// Passes the failure in hand, which will be retried, to the listeners of the call.
+    fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
+
+    /// Takes this interruption in hand.
+    fn interrupt(&mut self, interrupted: Interrupted);
+
+    /// Drops the outcome in hand, and the one that was kept.
+    fn forget(&mut self);
+
+    /// Takes the outcome in hand again that was kept; returns whether there was one.
+    fn restore(&mut self) -> bool;
+
+    /// Returns `true` if another attempt can be made.
+    fn can_repeat(&self) -> bool;
+}
+
+/// The surroundings of a call while it is polled.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a, 'r> {
+    pub(crate) context: CallContext<'a>,
+    /// The breaker that admits the attempts, for as long as the call lasts.
+    pub(crate) breaker: Option<&'r CircuitBreaker>,
+    /// The quota that pays for the retries.
+    pub(crate) quota: Option<&'r RetryQuota>,
+}
+
+/// The end of a call.
+pub(crate) enum Finished {
+    /// With the value in hand.
+    Succeeded,
+    /// With the failure in hand.
+    GaveUp(Ended),
+}
+
+/// The session of a driver.
+pub(crate) type DriverSession<'r> = Session<(), Option<Box<Guarded<'r>>>>;
+
+/// The time limits of a call, its hedges, and the terms of its wait. Few calls have any.
+pub(crate) struct Guarded<'r> {
+    limits: CallLimits,
+    /// The limit of the attempt that runs.
+    limit: Option<(Instant, LimitKind, Duration)>,
+    /// The hedges of the attempt, once it has returned pending.
+    race: Option<Box<Race<'r>>>,
+    terms: WaitTerms<'r>,
+}
+
+impl Guarded<'_> {
+    #[inline(never)]
+    fn boxed(limits: CallLimits) -> Box<Self> {
+        Box::new(Self { limits, limit: None, race: None, terms: WaitTerms::NONE })
+    }
+}
+
+impl CallTiming for Guarded<'_> {
+    fn timing(&self) -> Timing {
+        self.limits.timing()
+    }
+}
+
+/// The progress of a call.
+pub(crate) struct Driver<'r> {
+    stage: Stage,
+    session: DriverSession<'r>,
+}
+
+/// The next step of a call.
+#[derive(Clone, Copy)]
+enum Stage {
+    Begin,
+    Attempt,
+    /// The first attempt has failed, before there was a driver.
+    Failed,
+    Wait,
+    Done,
+}
+
+impl<'r> Driver<'r> {
+    /// A call that begins now. Only if it has limits or hedges, `needs_timer` is set.
+    pub(crate) fn new(policy: &Policy, needs_timer: bool) -> Self {
+        let guarded = needs_timer.then(|| Guarded::boxed(CallLimits::of(policy)));
+        Self { stage: Stage::Begin, session: Session::timed(guarded) }
+    }
+
+    /// A call without limits or hedges whose first attempt has failed: its outcome is in hand.
+    pub(crate) const fn after_first() -> Self {
+        Self { stage: Stage::Failed, session: Session::timed(None) }
+    }
+
+    /// Drops all that the call holds.
+    pub(crate) fn end(&mut self) {
+        drop(mem::take(&mut self.session));
+    }
+
+    /// Takes the failures that a call which has ended has kept.
+    pub(crate) fn take_history(&mut self) -> Vec<PastFailure> {
+        self.session.take_history()
+    }
+
+    /// Polls the call. `permit` is that of the attempt in slot 0. Without `cx`, the thread sleeps
+    /// during waits, and attempts are ready at once.
+    #[inline(never)]
+    pub(crate) fn poll(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        permit: &mut Option<Permit<'r>>,
+        mut cx: Option<&mut Context<'_>>,
+    ) -> Poll<Finished> {
+        loop {
+            let finished = match self.stage {
+                Stage::Begin => self.begin(attempts, around, permit, cx.is_some()),
+                Stage::Attempt => {
+                    let known = match &mut cx {
+                        Some(cx) => ready!(self.poll_attempt(attempts, around, permit, cx)),
+                        None => attempt_blocking(attempts, around, permit),
+                    };
+                    self.ended(attempts, around, permit, known)
+                }
+                Stage::Failed => {
+                    // Nothing of the attempt stays alive during the wait.
+                    attempts.clear();
+                    self.failed(attempts, around, permit.take(), None, None)
+                }
+                Stage::Wait => {
+                    match &mut cx {
+                        Some(cx) => ready!(self.poll_wait(cx)),
+                        None => self.wait_blocking(around),
+                    }
+                    self.stage = Stage::Begin;
+                    None
+                }
+                Stage::Done => panic!("a call is polled after it has ended"),
+            };
+            if let Some(finished) = finished {
+                self.stage = Stage::Done;
+                return Poll::Ready(finished);
+            }
+        }
+    }
+
+    /// Begins an attempt or the wait for the breaker, or ends the call.
+    fn begin(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        permit: &mut Option<Permit<'r>>,
+        is_limited: bool,
+    ) -> Option<Finished> {
+        // Unless an attempt begins, and even if the operation panics.
+        self.stage = Stage::Done;
+        let mut own = None;
+        if let Some(breaker) = around.breaker {
+            match self.session.try_acquire(breaker) {
+                Ok(admitted) => own = Some(admitted),
+                Err(rejected) => return self.refused(attempts, around, rejected.into()),
+            }
+        }
+        // If it panics, its permit is dropped during the panic, which counts as a failure.
+        attempts.begin(&mut || self.session.attempt(&around.context));
+        *permit = own;
+        if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
+            guarded.limits.set_timed_out(None);
+            guarded.limit = guarded.limits.next();
+        }
+        self.stage = Stage::Attempt;
+        None
+    }
+
+    /// Polls the attempt with its hedges, and then its limit: an attempt that is ready was in time.
+    /// Returns the judgement on its outcome, if that is known.
+    fn poll_attempt(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        permit: &mut Option<Permit<'r>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Judgement>> {
+        let is_alone = self.session.timer.as_ref().is_none_or(|guarded| guarded.race.is_none());
+        if is_alone {
+            // As in `begin`.
+            let own = permit.take();
+            let polled = attempts.poll(0, cx);
+            *permit = own;
+            if polled.is_ready() {
+                return Poll::Ready(None);
+            }
+        }
+        if self.session.timer.is_none() {
+            Poll::Pending
+        } else {
+            self.poll_guarded(attempts, around, permit, is_alone, cx)
+        }
+    }
+
+    /// Polls the hedges of an attempt, and then its limit.
+    #[cold]
+    #[inline(never)]
+    fn poll_guarded(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        permit: &mut Option<Permit<'r>>,
+        is_alone: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Judgement>> {
+        let attempt = self.session.number();
+        let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
+        let CallContext { origin, policy, may_hedge, .. } = around.context;
+        if let Some(hedge) = HedgePolicy::of(policy).filter(|_| may_hedge) {
+            let keeps_failures = around.context.end_options().history > 0;
+            let Around { breaker, quota, .. } = *around;
+            let context =
+                RaceContext { origin, attempt, breaker, quota, attempts: None, keeps_failures };
+            let race = guarded.race.get_or_insert_with(Race::boxed);
+            if race.poll(attempts, hedge, &context, permit, is_alone, cx).is_ready() {
+                return Poll::Ready(race.outcome().and_then(Result::err));
+            }
+        }
+        let Some((at, kind, length)) = guarded.limit else { return Poll::Pending };
+        ready!(self.session.poll_limit(at, origin.site, cx));
+        attempts.clear();
+        let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
+        guarded.limits.set_timed_out(Some(kind));
+        let mut known = None;
+        if guarded.race.as_mut().is_some_and(|race| race.timed_out(permit)) {
+            known = guarded.race.as_ref().and_then(|race| race.outcome()?.err());
+            // It replaces the failures of earlier attempts.
+            attempts.restore();
+            self.session.forget_last();
+        } else {
+            attempts.interrupt(kind.interrupted(length));
+        }
+        Poll::Ready(known)
+    }
+
+    /// Handles the outcome of an attempt, whose judgement may be known.
+    fn ended(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        permit: &mut Option<Permit<'r>>,
+        known: Option<Judgement>,
+    ) -> Option<Finished> {
+        let (permit, mut race) = (permit.take(), None);
+        if let Some(guarded) = &mut self.session.timer {
+            // The hedges are dropped before the outcome is reported, and then their permits.
+            attempts.clear();
+            race = guarded.race.take();
+            if let Some(race) = &mut race {
+                race.end();
+            }
+            if guarded.limit.take().is_some() {
+                self.session.end_limit();
+            }
+        }
+        if !attempts.has_succeeded() {
+            return self.failed(attempts, around, permit, known, race.as_deref());
+        }
+        if let Some(permit) = permit {
+            permit.success();
+        }
+        mem::take(&mut self.session).succeeded(around.context.origin, around.quota);
+        Some(Finished::Succeeded)
+    }
+
+    /// Handles the failure in hand: the call ends or waits.
+    #[cold]
+    #[inline(never)]
+    fn failed(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        mut permit: Option<Permit<'r>>,
+        known: Option<Judgement>,
+        race: Option<&Race<'r>>,
+    ) -> Option<Finished> {
+        let context = CallContext { can_repeat: attempts.can_repeat(), ..around.context };
+        let (session, mut next) = (&mut self.session, None);
+        attempts.verdict(known, &mut |verdict| {
+            let mut verdict = verdict;
+            if let Some(losers) = race.and_then(Race::losers) {
+                losers.extend(&mut verdict);
+            }
+            next = Some(session.failed(context, permit.take(), verdict));
+        });
+        let timing = self.session.timer.timing();
+        match next {
+            Some(Next::Wait) => {
+                attempts.announce(&self.session, &context);
+                // Only these can end a call before it fails again. Otherwise, the outcome is
+                // dropped before the wait: a response may hold a connection.
+                if around.breaker.is_some() || timing.has_deadline() {
+                    attempts.keep();
+                } else {
+                    attempts.forget();
+                }
+                if around.quota.is_some() {
+                    self.set_terms(around.quota, None);
+                }
+                self.stage = Stage::Wait;
+                None
+            }
+            Some(Next::GiveUp(how)) => {
+                if timing.is_late() {
+                    attempts.restore();
+                }
+                Some(Finished::GaveUp(how))
+            }
+            None => unreachable!("a failure has a verdict"),
+        }
+    }
+
+    /// Handles a rejection by the breaker: the call ends or waits.
+    #[cold]
+    #[inline(never)]
+    fn refused(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+        rejected: Interrupted,
+    ) -> Option<Finished> {
+        match self.session.refused(around.context, &rejected) {
+            Next::GiveUp(how) => {
+                if !attempts.restore() {
+                    attempts.interrupt(rejected);
+                }
+                Some(Finished::GaveUp(how))
+            }
+            Next::Wait => {
+                self.set_terms(around.quota, around.breaker);
+                self.stage = Stage::Wait;
+                None
+            }
+        }
+    }
+
+    /// Sets the terms of the wait that begins now.
+    #[cold]
+    fn set_terms(&mut self, quota: Option<&'r RetryQuota>, awaited: Option<&'r CircuitBreaker>) {
+        let terms = WaitTerms::new(&self.session, quota, awaited);
+        let guarded = || Guarded::boxed(CallLimits::NONE);
+        self.session.timer.get_or_insert_with(guarded).terms = terms;
+    }
+
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(guarded) = &mut self.session.timer else { return self.session.poll_wait(cx) };
+        // The session is polled too, so the terms leave it meanwhile.
+        let mut terms = mem::replace(&mut guarded.terms, WaitTerms::NONE);
+        let polled = terms.poll(&mut self.session, cx);
+        if let (Poll::Pending, Some(guarded)) = (polled, &mut self.session.timer) {
+            guarded.terms = terms;
+        }
+        polled
+    }
+
+    #[cold]
+    fn wait_blocking(&mut self, around: &Around<'_, 'r>) {
+        let awaits = |guarded: &Guarded<'r>| guarded.terms.awaits();
+        let is_awaited = self.session.timer.as_deref().is_some_and(awaits);
+        let awaited = around.breaker.filter(|_| is_awaited);
+        self.session.wait_blocking(around.context.origin, awaited);
+        if let Some(guarded) = &mut self.session.timer {
+            guarded.terms.end();
+        }
+    }
+}
+
+/// Makes an attempt that is ready at once.
+#[inline(never)]
+fn attempt_blocking<'r>(
+    attempts: &mut dyn Attempts,
+    around: &Around<'_, 'r>,
+    permit: &mut Option<Permit<'r>>,
+) -> Option<Judgement> {
+    let own = permit.take();
+    let polled = attempts.poll(0, &mut Context::from_waker(Waker::noop()));
+    debug_assert!(polled.is_ready(), "an attempt that blocks is ready at once");
+    *permit = own;
+    let CallContext { policy, origin, .. } = around.context;
+    if let (false, Some(timeout)) = (attempts.has_succeeded(), policy.get_timeout()) {
+        observe::warn_once(Warning::TimeoutNotObeyed { name: origin.name, timeout });
+    }
+    None
+}

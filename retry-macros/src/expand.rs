@@ -84,7 +84,7 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         Ok(function) => function.as_in_body(args),
         Err(_) => args,
     };
-    let mut args = Args::parse(args, Syntax::Attribute, &mut scope, &mut errors);
+    let args = Args::parse(args, Syntax::Attribute, &mut scope, &mut errors);
     let checked = args.check(&mut errors);
     let function = match parsed {
         Ok(function) => function,
@@ -96,10 +96,7 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     match function.form() {
-        Ok(form) => {
-            signature::kinds_as_patterns(&mut args, &function, &form, &mut errors);
-            expand(&args, &checked, function, &arguments, form, errors)
-        }
+        Ok(form) => expand(&args, &checked, function, &arguments, form, errors),
         Err(error) => {
             errors.push(error);
             with_errors(&args, args.context.as_ref(), function, errors)
@@ -140,10 +137,6 @@ fn expand(
     mut errors: Errors,
 ) -> TokenStream {
     signature::check(args, &function, arguments, &form, &mut errors);
-    if let Some(context) = signature::unbound_context(args, &function) {
-        errors.at(&context, "nothing binds `cx` to the attempt's context: add `context = cx`");
-        return with_errors(args, Some(&context), function, errors);
-    }
     let declared = match function.returned(&form) {
         Some(ty) => ty.clone(),
         None if args.has_ok() => syn::parse_quote!(()),

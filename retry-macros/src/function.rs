@@ -43,7 +43,7 @@ pub(crate) fn parse(item: &TokenStream) -> syn::Result<Function> {
     };
     let parse = |input: ParseStream| parse_function(input, body);
     let parsed = parse.parse2(tokens.into_iter().collect());
-    parsed.map_err(|error| explain(item.clone(), error))
+    parsed.map_err(|error| not_a_function(item.clone(), error))
 }
 
 /// Parses the function, whose last token stands for the `body`.
@@ -132,41 +132,21 @@ pub(crate) fn is_inside_function(item: &TokenStream) -> bool {
     )
 }
 
-/// Explains what is under the attribute instead of a function.
-fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
-    let (first, second) = beginning(item);
-    let is_named = matches!(second, Some(TokenTree::Ident(_)));
-    let advice = match (&*text(first.as_ref()), &*text(second.as_ref())) {
-        ("async", "|" | "move") | ("|" | "move", _) => {
-            "a closure is retried by `retrying!(name = \"…\", …, || { … })`, or by a `Retrier`, \
-             whose policy may be known only at runtime"
-        }
-        ("{", _) => "retry a block with `retrying!(name = \"…\", …, async { … })`",
-        ("let", _) => "retry the part that fails with `retrying!(name = \"…\", …, async { … })`",
-        ("const" | "static", next)
-            if is_named && !matches!(next, "fn" | "async" | "unsafe" | "extern") =>
-        {
-            "put it on the function that computes this value; a value that is shared by several \
-             functions is a `policy!( … )`"
-        }
-        ("unsafe" | "async" | "const" | "extern" | "fn", _) => return error,
-        ("impl", _) => "put it on the methods of this impl that should be retried",
-        ("trait", _) => {
-            "put it on the methods of the implementations, or on those with a default body"
-        }
-        ("struct" | "enum" | "union", _) => "put it on the functions that should be retried",
-        ("mod", _) => "put it on the functions of this module that should be retried",
-        _ => {
-            "put it on an `async fn` or a `fn` with a body; an expression is retried by \
-             `retrying!(name = \"…\", …, async { … })`"
-        }
-    };
-    let place = match first {
+/// The error for an item that could not be parsed: its own if it is a function, half-typed perhaps.
+fn not_a_function(item: TokenStream, error: syn::Error) -> syn::Error {
+    if item.clone().into_iter().any(|token| is_word(Some(&token), "fn")) {
+        return error;
+    }
+    let place = match beginning(item).0 {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group.span_open(),
         Some(first) => first.span(),
         None => error.span(),
     };
-    syn::Error::new(place, format!("`#[retry]` goes on a function: {advice}"))
+    syn::Error::new(
+        place,
+        "`#[retry]` goes on an `async fn`, or a `fn` with a body; an expression is retried by \
+         `retrying!(name = \"…\", …, async { … })`, and a closure by a `Retrier`",
+    )
 }
 
 impl ToTokens for Function {

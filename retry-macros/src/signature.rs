@@ -13,7 +13,11 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, find, is_one_of, is_punct, is_word, mentions};
+use crate::tokens::search::{is_one_of, mentions};
+
+/// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
+const MAKE_ASYNC: &str =
+    "make it an `async fn`, with `#[retry]` above attributes such as `#[tokio::main]`";
 
 /// Checks the options against the function with these `arguments`.
 pub(crate) fn check(
@@ -26,35 +30,23 @@ pub(crate) fn check(
     let sig = &function.sig;
     let mut limits = args.policy.settings.limits(Needs::Timer);
     let timeout = limits.find(|limit| limit.field() == Field::Timeout).map(|limit| &limit.name);
-    if let Some(async_option) = timeout
-        .or(args.written("cancel"))
-        .or(args.hedge().map(|hedge| &hedge.name))
-        .filter(|_| matches!(form, Form::Sync) && was_async(function))
-    {
-        errors.at(
-            async_option,
-            format_args!(
-                "the attribute above has already turned this `async fn` into one that is not \
-                 `async`, which `{async_option}` needs: write `#[retry(…)]` above \
-                 `#[tokio::main]` or `#[tokio::test]`"
-            ),
-        );
-        return;
-    }
     if let (Form::Sync, Some(timeout)) = (form, timeout) {
         errors.at(
             timeout,
-            "`timeout` cuts off an attempt, and a function that is not `async` cannot be cut off: \
-             make it an `async fn`, or bound the whole call with `deadline`, which is checked \
-             between attempts",
+            format_args!(
+                "`timeout` cuts off an attempt, and a function that is not `async` cannot be cut \
+                 off: {MAKE_ASYNC}; or bound the whole call with `deadline`, which is checked \
+                 between attempts"
+            ),
         );
     }
     if let (Form::Sync, Some(cancel)) = (form, args.written("cancel")) {
         errors.at(
             cancel,
-            "`cancel` ends the waits of an `async` function, but this function sleeps on its \
-             thread: make it an `async fn`, or bound the whole call with `deadline` or \
-             `max_elapsed`",
+            format_args!(
+                "`cancel` ends the waits of an `async` function, but this function sleeps on its \
+                 thread: {MAKE_ASYNC}; or bound the whole call with `deadline` or `max_elapsed`"
+            ),
         );
     }
     hedges(args, function, form, errors);
@@ -87,41 +79,6 @@ pub(crate) fn check(
             ),
         );
     }
-}
-
-/// Returns whether an attribute such as `#[tokio::main]` has wrapped the body of an `async fn` in a
-/// call of `block_on`, judging by the first words: `let body = async { … }`, or `async fn main`.
-fn was_async(function: &Function) -> bool {
-    let body = function.body.stream();
-    let first: Vec<TokenTree> = body.clone().into_iter().take(4).collect();
-    let is = |at: usize, word| is_word(first.get(at), word);
-    let is_wrapped = is(0, "let") && is(1, "body") && is(3, "async")
-        || is(0, "async") && is(1, "fn") && is(2, &function.sig.ident.to_string());
-    is_wrapped && mentions(body, &|word| word == "block_on")
-}
-
-/// Finds a context that the body uses under the name of the documentation, and that nothing binds.
-pub(crate) fn unbound_context(args: &Args, function: &Function) -> Option<Ident> {
-    const METHODS: [&str; 5] = ["at_least", "give_up", "is_last", "number", "reset"];
-    let body = function.body.stream();
-    let is_context = |tokens: &[TokenTree], at: usize| is_word(tokens.get(at), "cx");
-    let is_used = any_token(body.clone(), &|tokens, at| {
-        is_context(tokens, at)
-            && is_punct(tokens.get(at + 1), '.')
-            && METHODS.iter().any(|method| is_word(tokens.get(at + 2), method))
-    });
-    if !is_used || args.context.is_some() {
-        return None;
-    }
-    let is_argument = by_value::bindings(function).iter().any(|binding| binding.name == "cx");
-    // An argument of an inner function.
-    let is_declared = any_token(body.clone(), &|tokens, at| {
-        is_context(tokens, at) && is_punct(tokens.get(at + 1), ':')
-    });
-    if is_argument || is_declared || function::consumed::binds(body.clone(), "cx") {
-        return None;
-    }
-    find(body, "cx")
 }
 
 /// Reports a `map_error` that has nothing to map.
@@ -187,33 +144,6 @@ pub(crate) fn hides_error(args: &Args, returned: &Type) -> bool {
         && types::error_of(returned).is_some()
 }
 
-/// Removes patterns that are a kind of an `io::Error`, which never match the error itself.
-pub(crate) fn kinds_as_patterns(
-    args: &mut Args,
-    function: &Function,
-    form: &Form,
-    errors: &mut Errors,
-) {
-    // A function may return a kind itself. Of an alias of another name, the error is not known.
-    let fails_with_other = function.returned(form).is_some_and(|ty| {
-        types::segment(ty, "Result").is_some()
-            && !mentions(ty.to_token_stream(), &|word| word == "ErrorKind")
-    });
-    if !fails_with_other {
-        return;
-    }
-    let lists = [&mut args.retry_on, &mut args.abort_on, &mut args.breaker_on];
-    for matchers in lists.into_iter().flatten() {
-        matchers.retain(|matcher| {
-            let kind = matcher.kind_as_pattern();
-            if let Some((pattern, message)) = &kind {
-                errors.at(pattern, message);
-            }
-            kind.is_none()
-        });
-    }
-}
-
 /// Returns whether this may be a `Result`, or an alias of one, judging by its tokens.
 fn may_be_result(ty: &Type) -> bool {
     match types::peel_type(ty) {
@@ -233,8 +163,10 @@ fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     if matches!(form, Form::Sync) {
         errors.at(
             &hedge.name,
-            "`hedge` begins an attempt while another one runs, and a function that is not `async` \
-             makes one at a time: make it an `async fn`",
+            format_args!(
+                "`hedge` begins an attempt while another one runs, and a function that is not \
+                 `async` makes one at a time: {MAKE_ASYNC}"
+            ),
         );
         return;
     }

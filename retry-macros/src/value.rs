@@ -13,7 +13,6 @@ use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::tokens::hygiene::quote;
-use crate::tokens::search::mentions;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 
 /// A value as written, and its parsed form if it is known.
@@ -55,22 +54,10 @@ impl Scope {
             Some(inside) => Ok(Value::runtime(self.evaluate(kind, inside))),
             None => {
                 self.check_constant(&expr)?;
-                check_not_an_instant(&expr)?;
                 read(expr)
             }
         }
     }
-}
-
-/// Rejects `Instant::now() + …`: all times here are durations.
-fn check_not_an_instant(expr: &Expr) -> syn::Result<()> {
-    if !mentions(expr.to_token_stream(), &|word| matches!(word, "Instant" | "SystemTime")) {
-        return Ok(());
-    }
-    Err(wrong(
-        expr,
-        "this is a point in time, but the option says how long: write a duration such as `\"30s\"`",
-    ))
 }
 
 impl<T> ToTokens for Value<T> {
@@ -104,21 +91,6 @@ fn is_literal(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
 }
 
-/// The number in a string: `"5"`, `"30%"`.
-fn unquoted(expr: &Expr) -> Option<f64> {
-    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = peel(expr) else { return None };
-    let text = text.value();
-    let number = match text.trim().strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
-        None => text.trim().parse().ok()?,
-    };
-    (number.is_finite() && number >= 0.0).then_some(number)
-}
-
-fn without_quotes(expr: &Expr, option: impl Display, number: f64) -> syn::Error {
-    wrong(expr, format_args!("a number is written without quotes: write `{option} = {number}`"))
-}
-
 /// Returns whether this is the word `unlimited`.
 pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
@@ -143,13 +115,10 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
                  `unlimited`",
             )),
         },
-        _ if is_literal(&expr) => Err(match unquoted(&expr).filter(|it| it.fract() == 0.0) {
-            Some(number) => without_quotes(&expr, "attempts", number),
-            None => wrong(
-                &expr,
-                "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
-            ),
-        }),
+        _ if is_literal(&expr) => Err(wrong(
+            &expr,
+            "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
+        )),
         _ if word(&expr).and_then(|word| word_here(&word, &["unlimited"])).is_some() => {
             Err(wrong(&expr, "write `attempts = unlimited`"))
         }
@@ -165,13 +134,10 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Err(error) => Err(wrong(&expr, format_args!("`{option}`: {error}"))),
         },
         Some((true, _)) => Ok(Value::known(expr, 0)),
-        _ if is_literal(&expr) => Err(match unquoted(&expr).filter(|it| it.fract() == 0.0) {
-            Some(number) => without_quotes(&expr, option, number),
-            None => wrong(
-                &expr,
-                format_args!("`{option}` must be a whole number, such as `{option} = {example}`"),
-            ),
-        }),
+        _ if is_literal(&expr) => Err(wrong(
+            &expr,
+            format_args!("`{option}` must be a whole number, such as `{option} = {example}`"),
+        )),
         _ => Ok(Value::constant(expr)),
     }
 }
@@ -190,13 +156,8 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Some(if negative { -parsed } else { parsed })
         }
         None if is_literal(&expr) => {
-            return Err(match unquoted(&expr) {
-                Some(number) => without_quotes(&expr, option, number),
-                None => wrong(
-                    &expr,
-                    format_args!("`{option}` must be a number, such as `{option} = {example}`"),
-                ),
-            });
+            let message = format!("`{option}` must be a number, such as `{option} = {example}`");
+            return Err(wrong(&expr, message));
         }
         None => None,
     };

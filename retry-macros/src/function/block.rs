@@ -56,34 +56,21 @@ pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Block> {
 }
 
 fn parse_block(input: ParseStream) -> syn::Result<Block> {
-    if input.peek(syn::token::Brace) {
-        return Err(input.error(
-            "a block alone does not say whether it is async: write `async { … }`, and `.await` \
-             behind the macro, or `|| { … }` for code that is not",
-        ));
-    }
     let asyncness: Option<Token![async]> = input.parse()?;
     let mut movement: Option<Token![move]> = input.parse()?;
     let mut context = None;
     let mut output = ReturnType::Default;
     let is_closure = input.peek(Token![|]);
     if is_closure {
+        let wrong = |error: syn::Error| {
+            let message = "the attempt takes its context and nothing else: write `|cx|`, or `||`";
+            syn::Error::new(error.span(), message)
+        };
         input.parse::<Token![|]>()?;
         if !input.peek(Token![|]) {
-            context = Some(input.call(Ident::parse_any).map_err(|error| {
-                syn::Error::new(
-                    error.span(),
-                    "the attempt takes its context and nothing else: write `|cx|`, or `||`",
-                )
-            })?);
-            if input.peek(Token![,]) || input.peek(Token![:]) {
-                return Err(input.error(
-                    "the attempt takes its context and nothing else: write `|cx|`; all other \
-                     variables are in scope",
-                ));
-            }
+            context = Some(input.call(Ident::parse_any).map_err(wrong)?);
         }
-        input.parse::<Token![|]>()?;
+        input.parse::<Token![|]>().map_err(wrong)?;
         output = input.parse()?;
         movement = movement.or(input.parse()?);
     } else if asyncness.is_none() {
@@ -104,28 +91,12 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
         }
         _ => return Err(input.error(FORMS)),
     };
-    if let (true, None, Some(TokenTree::Ident(first))) =
-        (is_closure, asyncness, body.stream().into_iter().next())
-    {
-        if first == "async" {
-            return Err(syn::Error::new(
-                first.span(),
-                "the attempt would end before this future begins: write `async { … }`, or `async \
-                 || -> Result<T, E> { … }` where its type has to be written",
-            ));
-        }
-    }
     input.parse::<Option<Token![,]>>()?;
-    if input.peek(Token![.]) && input.peek2(Token![await]) {
-        return Err(input.error(
-            "`.await` stands behind the macro, which awaits each attempt itself: write \
-             `retrying!( … ).await`",
-        ));
-    }
     if !input.is_empty() {
-        return Err(
-            input.error("the attempt is the last thing in `retrying!`: write options before it")
-        );
+        return Err(input.error(
+            "the attempt is the last thing in `retrying!`: write options before it, and `.await` \
+             behind the macro",
+        ));
     }
     Ok(Block { asyncness, movement, context, output, body })
 }
@@ -178,7 +149,6 @@ impl Block {
         // names the variables that the block captures.
         let mut block = Group::new(Delimiter::Brace, code.clone());
         block.set_span(self.start());
-        // In braces, for editors: the words of the options go first in a block.
         match asyncness {
             Some(_) => quote!({ #import __retry::NotAwaited::new(#asyncness #movement #block) }),
             None => {

@@ -8,7 +8,7 @@ use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
-use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
+use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, meant, skip_to_comma};
@@ -139,23 +139,11 @@ pub(crate) fn read(
                   `exponential(base = 2.0)`, `fibonacci`, `custom(\"500ms\", \"1s\")`";
     let Ok(name) = input.call(Ident::parse_any) else {
         let token = input.cursor().token_stream().into_iter().next();
-        let text = syn::parse2::<LitStr>(token.to_token_stream()).map(|text| text.value());
-        let message = match text.as_deref().map(|text| (text, meant(first_word(text), &NAMES))) {
-            Ok((text, Some(meant))) if meant == first_word(text) => {
-                format!("a curve is written without quotes: write `backoff = {text}`")
-            }
-            Ok((text, meant)) => grammar::unknown("backoff", text, meant, listed),
-            Err(_) => format!("unknown backoff; {listed}"),
-        };
-        return Err(error(token, message));
+        return Err(error(token, format!("unknown backoff; {listed}")));
     };
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
-        // `ExponentialBackoff`, a type of many libraries.
-        let lower = word.to_lowercase();
-        let inside = || NAMES.into_iter().find(|name| lower.contains(name));
-        let meant = meant(&word, &NAMES).or_else(inside);
-        let message = grammar::unknown("backoff", &word, meant, listed);
+        let message = grammar::unknown("backoff", &word, meant(&word, &NAMES), listed);
         return Err(error(name, message));
     }
     let arguments = if input.peek(token::Paren) {
@@ -221,11 +209,6 @@ pub(crate) fn read(
         _ => BackoffKind::Fibonacci,
     };
     Ok(BackoffArg { tokens, kind })
-}
-
-/// `exponential` of `exponential(base = 2.0)`.
-fn first_word(text: &str) -> &str {
-    text.split('(').next().unwrap_or_default().trim()
 }
 
 /// Parses the one setting of a backoff: `increment = …` or `base = …`.

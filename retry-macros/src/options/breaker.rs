@@ -10,9 +10,8 @@ use syn::{Expr, Ident, Token};
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{Base, Settings};
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, each, set_twice, up_to_comma};
+use crate::tokens::grammar::{self, each, set_twice};
 use crate::tokens::hygiene::quote;
-use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
 
 /// The settings of an inline breaker, checked.
@@ -81,25 +80,15 @@ fn read(
     let name = grammar::name(input, expected)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
-        if word == "self" || word.starts_with(char::is_uppercase) {
-            let rest = token_text(&up_to_comma(input));
-            let shared = match &*word {
-                "self" => format!("self{rest}"),
-                constant if rest.is_empty() => constant.to_owned(),
-                _ => "DB".to_owned(),
-            };
-            let message = format!(
-                "an inline breaker lists its settings, as in `breaker(failure_threshold = 5)`; for \
-                 a shared breaker, write `breaker = {shared}`"
-            );
-            return Err(syn::Error::new(name.span(), message));
-        }
-        if word == "name" {
+        if input.is_empty()
+            || input.peek(Token![,])
+            || input.peek(Token![.])
+            || input.peek(Token![::])
+        {
             return Err(syn::Error::new(
                 name.span(),
-                "an inline breaker has the name of its function: one with a name of its own is \
-                 `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and \
-                 `breaker = DB`",
+                "an inline breaker lists its settings, as in `breaker(failure_threshold = 5)`; a \
+                 shared one is given by its name, as in `breaker = DB`",
             ));
         }
         let names = BREAKER.iter().map(Setting::name).collect::<Vec<_>>();

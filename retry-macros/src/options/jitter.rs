@@ -4,13 +4,12 @@ use core::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{Field, Jitter, duration};
+use retry_rules::{Field, Jitter};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::tokens::grammar::{self, assigned, meant};
 use crate::tokens::hygiene::quote;
-use crate::tokens::text::token_text;
 use crate::value::runtime::{Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
@@ -126,9 +125,10 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
     }
     let expr = assigned(name, input, "0.25")?;
     let tokens = quote!(#expr);
-    let capitalised = quote!(#expr).to_string().to_lowercase();
-    if NAMES.contains(&capitalised.as_str()) && value::word(&expr).is_none() {
-        return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {capitalised}`")));
+    let text = tokens.to_string();
+    let is_variant = |name: &&&str| name[..1].to_uppercase() + &name[1..] == text;
+    if let Some(name) = NAMES.iter().find(is_variant) {
+        return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {name}`")));
     }
     if let Some(kind) = up(&expr, scope)? {
         return Ok(JitterArg { tokens, kind });
@@ -145,42 +145,18 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
             return Err(syn::Error::new_spanned(&expr, message));
         }
         None => {
-            if let Expr::Range(range) = &expr {
-                let share = range.end.as_ref().map_or_else(|| "0.3".to_owned(), token_text);
-                let message = format!(
-                    "jitter is one number, the share that a wait is lengthened or shortened by at \
-                     most: write `jitter = {share}`, or `jitter = up({share})` to lengthen it only; \
-                     a range is of times, in quotes: `jitter = \"0ms..250ms\"`"
-                );
-                return Err(syn::Error::new_spanned(&expr, message));
-            }
-            if let Expr::Lit(ExprLit { lit: Lit::Bool(on), .. }) = &expr {
-                let instead = if on.value {
-                    "write `jitter` alone"
-                } else {
-                    "leave it out, or write `jitter = none`"
-                };
-                return Err(syn::Error::new_spanned(
-                    &expr,
-                    format!("{instead}; the forms are {listed}"),
-                ));
-            }
             if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &expr {
-                let text = text.value();
-                if let Some(range) = Jitter::parse_range(&text) {
+                if let Some(range) = Jitter::parse_range(&text.value()) {
                     let jitter = range.map_err(|error| syn::Error::new_spanned(&expr, error))?;
                     return Ok(JitterArg { tokens, kind: JitterKind::Named(jitter) });
                 }
-                if duration::parse(&text).is_ok_and(|time| !time.is_zero()) {
-                    return Err(syn::Error::new_spanned(
-                        &expr,
-                        format!(
-                            "jitter is a share of each wait, or a range of times: write `jitter = \
-                             0.3`, `jitter = full` for anything up to the wait, or `jitter = \
-                             \"0s..{text}\"` for up to that much more"
-                        ),
-                    ));
-                }
+            }
+            if matches!(
+                &expr,
+                Expr::Range(_) | Expr::Lit(ExprLit { lit: Lit::Str(_) | Lit::Bool(_), .. })
+            ) {
+                let message = format!("unknown jitter; the forms are {listed}");
+                return Err(syn::Error::new_spanned(&expr, message));
             }
             let read = |expr| value::float(expr, "jitter", "0.25");
             JitterKind::Factor(scope.value(ValueKind::Number, expr, read)?)

@@ -3,8 +3,8 @@
 use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::matchers::{CLASSES, covered, left_out, of_status};
 use syn::ext::IdentExt as _;
-use syn::parse::ParseStream;
-use syn::{Expr, ExprCall, ExprLit, Ident, Lit, LitInt, LitStr, Pat, Path, Token, token};
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, meant, skip_to_comma, up_to_comma};
@@ -26,33 +26,6 @@ pub(crate) enum Matcher {
     Ok(Expr),
 }
 
-impl Matcher {
-    /// The pattern of `matches(io::ErrorKind::TimedOut)`, and what to write instead.
-    pub(crate) fn kind_as_pattern(&self) -> Option<(&Pat, String)> {
-        let Self::Matches { pattern, guard: None } = self else { return None };
-        let (first, is_one) = match pattern {
-            Pat::Or(cases) => (cases.cases.first()?, false),
-            pattern => (pattern, true),
-        };
-        let Pat::Path(path) = first else { return None };
-        let segments: Vec<_> = path.path.segments.iter().map(|it| it.ident.to_string()).collect();
-        let [.., module, kind, last] = &segments[..] else { return None };
-        if module != "io" || kind != "ErrorKind" {
-            return None;
-        }
-        let written = token_text(pattern);
-        let instead = if is_one {
-            compare_kind(&written, last)
-        } else {
-            format!(
-                "to compare the kind of an `io::Error`, write `when(|error| \
-                 matches!(error.kind(), {written}))`"
-            )
-        };
-        Some((pattern, format!("`matches(…)` compares the error itself: {instead}")))
-    }
-}
-
 /// The matchers that take an argument.
 const WITH_ARGUMENT: [&str; 4] = ["pattern", "matches", "when", "ok"];
 
@@ -68,16 +41,17 @@ pub(crate) fn list(
     errors: &mut Errors,
 ) -> syn::Result<Vec<Matcher>> {
     if !input.peek(token::Bracket) {
-        let rest: TokenStream = until_comma(input);
-        let example = match token_text(&rest) {
-            written if written.is_empty() => "transient".to_owned(),
-            written if is_callable(&rest) => format!("when({written})"),
-            written => written,
-        };
-        return Err(syn::Error::new_spanned(
-            if rest.is_empty() { quote::quote!(#option) } else { rest },
-            format!("`{option}` takes a list: write `{option} = [{example}]`"),
-        ));
+        let rest = until_comma(input);
+        if rest.is_empty() {
+            let message = format!("`{option}` takes a list: write `{option} = [transient]`");
+            return Err(error(option, message));
+        }
+        // What is not a matcher is no entry of a list either.
+        let read = |input: ParseStream| matcher(input, option);
+        read.parse2(rest.clone())?;
+        let written = token_text(&rest);
+        let message = format!("`{option}` takes a list: write `{option} = [{written}]`");
+        return Err(error(rest, message));
     }
     let content;
     let brackets = syn::bracketed!(content in input);
@@ -223,107 +197,43 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
                 None
             },
         },
-        "when" => {
-            let expr = content.parse()?;
-            let cure =
-                ", and await in the body, which returns an error that the closure recognises";
-            grammar::not_awaited("when", &expr, cure)?;
-            Matcher::When(expr)
-        }
-        _ => Matcher::Ok(predicate(content.parse()?)?),
+        "when" => Matcher::When(content.parse()?),
+        _ => Matcher::Ok(content.parse()?),
     };
     grammar::last(&content, format_args!("`{word}` takes one argument: `{example}`"))?;
     Ok(matcher)
 }
 
-/// Rejects a value or a pattern where a predicate of values is expected.
-fn predicate(expr: Expr) -> syn::Result<Expr> {
-    let is_value = match &expr {
-        Expr::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase)),
-        Expr::Lit(_) => true,
-        _ => false,
-    };
-    if !is_value {
-        return Ok(expr);
-    }
-    let message = format!(
-        "`ok` takes a predicate of the value: write `ok(|value| matches!(value, {}))`",
-        token_text(&expr)
-    );
-    Err(syn::Error::new_spanned(expr, message))
-}
-
-/// The way to match the kind of an `io::Error`, which is not the error itself.
-fn compare_kind(written: &str, kind: &str) -> String {
-    let word = match kind {
-        "TimedOut" => " (`timeout` matches it too)",
-        "ConnectionRefused" => " (`connect` matches it too)",
-        "ConnectionReset" | "ConnectionAborted" | "BrokenPipe" | "UnexpectedEof"
-        | "NotConnected" | "HostUnreachable" | "NetworkUnreachable" => {
-            " (`network` matches it too)"
-        }
-        _ => "",
-    };
-    format!(
-        "to compare the kind of an `io::Error`, write `when(|error| error.kind() == \
-         {written})`{word}"
-    )
-}
-
-/// The error for a bare path or pattern, which is most likely meant for `matches` or `when`.
+/// The error for a word, a path or an expression that is not a matcher.
 fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let rest = until_comma(input);
     let whole = quote::quote!(#name #rest);
     let written = token_text(&whole);
-    let is_upper = |word: &str| word.chars().next().is_some_and(char::is_uppercase);
+    let is_upper = |word: &str| word.starts_with(char::is_uppercase);
     let path = syn::parse2::<Path>(whole.clone()).ok();
-    let segments: Vec<String> = path
-        .iter()
-        .flat_map(|path| &path.segments)
-        .map(|segment| segment.ident.to_string())
-        .collect();
-    let class = segments.last().map(|last| snake_case(last));
-    let class = class.filter(|word| is_kind(word));
+    let segments = path.iter().flat_map(|path| &path.segments);
+    let segments: Vec<String> = segments.map(|segment| segment.ident.to_string()).collect();
     let message = match &segments[..] {
-        [] if status_in(&whole).is_some() => of_a_status(status_in(&whole).unwrap_or_default()),
-        [.., ty, _] if ty == "Class" && class.is_some() => {
-            format!("a kind of failure is a word here: write `{}`", class.unwrap_or_default())
+        [_] if meant(word, &names()).is_some() => {
+            grammar::unknown("matcher", word, meant(word, &names()), "")
         }
-        [_] if is_upper(word) && class.is_some() => format!(
-            "`{written}` is not a matcher: the kind of failure is `{}`; to match a variant of your \
-             error, write `matches({written})`",
-            class.unwrap_or_default()
-        ),
-        [.., kind, last] if kind == "ErrorKind" => {
-            format!("`{written}` is not a matcher: {}", compare_kind(&written, last))
+        [.., ty, class] if ty == "Class" && is_kind(&class.to_lowercase()) => {
+            format!("a kind of failure is a word here: write `{}`", class.to_lowercase())
         }
-        // `std::io::Error`: a module path that ends in a type.
-        [.., module, last] if is_upper(last) && !is_upper(module) => format!(
-            "`{written}` is not a matcher, because a type does not say which failures to retry: to \
-             match a variant of your error, write `matches(MyError::Io(_))`; to test it with a \
-             function, `when(|error| …)`"
+        [.., ty, _] if ty == "ErrorKind" => format!(
+            "`{written}` is not a matcher: to compare the kind of an `io::Error`, write \
+             `when(|error| error.kind() == {written})`"
         ),
-        [_] if !is_upper(word) => match meant(word, &names()) {
-            Some(meant) => grammar::unknown("matcher", word, Some(meant), ""),
-            None => format!(
-                "unknown matcher `{word}`; to test the error with a function, write \
-                 `when({word})`; the matchers are {}",
-                listed()
-            ),
-        },
-        [.., last] if !is_upper(last) => format!(
-            "`{written}` is not a matcher: to test the error with a function, write \
-             `when({written})`"
-        ),
-        _ if is_upper(word) || !segments.is_empty() => format!(
+        [.., last] if is_upper(last) => format!(
             "`{written}` is not a matcher: to match a variant of your error, write \
              `matches({written})`"
         ),
-        _ => format!("unknown matcher `{written}`; the matchers are {}", listed()),
+        [.., _] => format!(
+            "`{written}` is not a matcher: to test the error with a function, write \
+             `when({written})`; the matchers are {}",
+            listed()
+        ),
+        [] => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
     syn::Error::new_spanned(whole, message)
 }
@@ -342,46 +252,9 @@ fn of_a_status(status: u16) -> String {
     }
 }
 
-/// The status in `status(503)`.
-fn status_in(tokens: &TokenStream) -> Option<u16> {
-    let call: ExprCall = syn::parse2(tokens.clone()).ok()?;
-    let Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) = call.args.first() else {
-        return None;
-    };
-    number.base10_parse().ok().filter(|status| (100..600).contains(status))
-}
-
 /// Returns whether this is the word for a kind of failure.
 fn is_kind(word: &str) -> bool {
     word == "transient" || CLASSES.contains(&word)
-}
-
-/// `ServerError` and `SERVER_ERROR` as `server_error`.
-fn snake_case(name: &str) -> String {
-    let is_constant = !name.contains(char::is_lowercase);
-    let mut word = String::new();
-    for character in name.chars() {
-        if character.is_uppercase() && !is_constant && !word.is_empty() {
-            word.push('_');
-        }
-        word.extend(character.to_lowercase());
-    }
-    word
-}
-
-/// Returns whether these tokens are most likely a function of the error: a closure, or a path to a
-/// function.
-fn is_callable(tokens: &TokenStream) -> bool {
-    match syn::parse2::<Expr>(tokens.clone()) {
-        Ok(Expr::Closure(_)) => true,
-        Ok(Expr::Path(path)) => {
-            let last = path.path.segments.last().map(|segment| segment.ident.to_string());
-            last.is_some_and(|last| {
-                !names().contains(&last.as_str()) && last.starts_with(|c: char| c.is_lowercase())
-            })
-        }
-        _ => false,
-    }
 }
 
 fn listed() -> String {

@@ -99,7 +99,6 @@ fn read<C: Copy + 'static>(
             let written = up_to_comma(input);
             let words = [("gradual", HalfOpen::Gradual), ("probes", HalfOpen::Probes)];
             let half_open = grammar::one_of(
-                name,
                 input,
                 &words,
                 "`half_open` is `probes` (the default), which lets all calls through once enough \

@@ -141,21 +141,6 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
         if !is_named && binding.may_change(&function.sig.generics) {
             shared(binding, args.hedges(), errors);
         }
-        let (name, generics) = (&binding.name, &function.sig.generics);
-        if !is_named
-            && args.hedges()
-            && !binding.is_mut_reference()
-            && is_bound(binding.ty, generics, &["FnMut", "AsyncFnMut"])
-            && calls(function, name)
-        {
-            errors.at(
-                name,
-                format_args!(
-                    "attempts of `hedge` run at once, so that only one of them can call `{name}`: \
-                     write `Fn` in place of `FnMut`, or `clone({name})` and `Clone` among its bounds"
-                ),
-            );
-        }
         if !is_named
             && is_called_once(binding.ty, &function.sig.generics)
             && calls(function, &binding.name)

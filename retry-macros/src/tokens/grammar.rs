@@ -4,11 +4,10 @@
 use core::fmt::Display;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use quote::ToTokens as _;
 pub(crate) use retry_rules::suggest::meant;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
-use syn::{Expr, ExprClosure, ExprLit, Ident, LitStr, Token, parenthesized};
+use syn::{Expr, ExprLit, Ident, LitStr, Token, parenthesized};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::hygiene::quote;
@@ -73,34 +72,17 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
     Err(error(name, format!("`{name}` needs a value: write `{name} = {example}`")))
 }
 
-/// Rejects one of these words in quotes, as the value of `name`.
-pub(crate) fn not_quoted<'w>(
-    name: &Ident,
-    input: ParseStream,
-    words: impl IntoIterator<Item = &'w str>,
-) -> syn::Result<()> {
-    let text = input.fork().parse::<LitStr>().map(|text| text.value()).unwrap_or_default();
-    match words.into_iter().find(|word| *word == text) {
-        Some(word) => {
-            let message = format!("a word is written without quotes: write `{name} = {word}`");
-            Err(at_next(input, message))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Parses one of these words, as the value of `name`. `message` is the error for another word.
+/// Parses one of these words. `message` is the error for another word.
 pub(crate) fn one_of<T: Copy>(
-    name: &Ident,
     input: ParseStream,
     words: &[(&str, T)],
     message: &str,
 ) -> syn::Result<T> {
-    not_quoted(name, input, words.iter().map(|(word, _)| *word))?;
     let value = input.fork();
     let word = Ident::parse_any(input).map(|word| word.to_string()).unwrap_or_default();
     let found = words.iter().find(|(known, _)| *known == word);
-    found.map(|(_, value)| *value).ok_or_else(|| at_next(&value, message))
+    let quotes = if value.peek(LitStr) { "; a word is written without quotes" } else { "" };
+    found.map(|(_, value)| *value).ok_or_else(|| at_next(&value, format!("{message}{quotes}")))
 }
 
 /// Parses the expression after `name`, including the `=`.
@@ -201,52 +183,4 @@ pub(crate) fn up_to_comma(input: ParseStream) -> TokenStream {
             _ => true,
         })
         .collect()
-}
-
-/// Rejects a closure that is async, or awaits, where the runtime calls a function and does not await
-/// it. The last part of the message is its `cure`.
-pub(crate) fn not_awaited(option: &str, expr: &Expr, cure: &str) -> syn::Result<()> {
-    let Expr::Closure(closure) = expr else { return Ok(()) };
-    let is_async = closure.asyncness.is_some() || matches!(*closure.body, Expr::Async(_));
-    if is_async || awaits(closure.body.to_token_stream()) {
-        let message = format!("`{option}` is not awaited: write a closure that is not async{cure}");
-        return Err(error(expr, message));
-    }
-    Ok(())
-}
-
-/// Rejects a fallback that awaits in a closure that is not async: the call awaits what it returns.
-pub(crate) fn awaited_by_call(fallback: &Expr) -> syn::Result<()> {
-    let Expr::Closure(closure) = fallback else { return Ok(()) };
-    if closure.asyncness.is_some() || !awaits(closure.body.to_token_stream()) {
-        return Ok(());
-    }
-    let written = match &*closure.body {
-        Expr::Await(awaited) if !awaits(awaited.base.to_token_stream()) => {
-            let body = awaited.base.clone();
-            token_text(&ExprClosure { body, ..closure.clone() }.to_token_stream())
-        }
-        _ => format!("async {}", token_text(&closure.to_token_stream())),
-    };
-    let message = format!(
-        "the call awaits the future that a fallback returns, and this closure is not async: write \
-         `fallback({written})`"
-    );
-    Err(error(fallback, message))
-}
-
-/// Returns whether tokens await something, other than in an async block.
-fn awaits(tokens: TokenStream) -> bool {
-    let mut is_async = false;
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-            !std::mem::take(&mut is_async) && awaits(group.stream())
-        }
-        TokenTree::Group(group) => awaits(group.stream()),
-        TokenTree::Ident(word) => {
-            is_async |= word == "async";
-            !is_async && word == "await"
-        }
-        _ => false,
-    })
 }

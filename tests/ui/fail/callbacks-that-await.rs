@@ -10,6 +10,8 @@ async fn report(error: RetryError<io::Error>) -> io::Error {
     error.into_error()
 }
 
+async fn log<E>(_: &retry_runtime::RetryEvent<'_, E>) {}
+
 #[retry(attempts = 3, retry_on = [when(async |error| is_brief(error).await)])]
 async fn when() -> io::Result<u32> {
     Ok(7)
@@ -30,7 +32,7 @@ async fn retry_after() -> io::Result<u32> {
     Ok(7)
 }
 
-#[retry(attempts = 3, on_retry = |event| report(event).await)]
+#[retry(attempts = 3, on_retry = |event| log(event).await)]
 async fn on_retry() -> io::Result<u32> {
     Ok(7)
 }

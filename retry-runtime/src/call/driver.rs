@@ -294,7 +294,8 @@ impl<'r> Driver<'r> {
                 self.session.end_limit();
             }
         }
-        if !attempts.has_succeeded() {
+        // A value that a race has judged is a failure, also where a limit has ended the race.
+        if known.is_some() || !attempts.has_succeeded() {
             return self.failed(attempts, around, permit, known, race.as_deref());
         }
         if let Some(permit) = permit {

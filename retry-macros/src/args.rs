@@ -5,6 +5,7 @@ mod parse;
 mod table;
 mod values;
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::options::POLICY;
 use retry_rules::{Field, Fields, Policy};
@@ -17,7 +18,7 @@ use crate::options::matcher::Matcher;
 use crate::options::settings::{Base, Entry, Settings};
 use crate::tokens::errors::Errors;
 use crate::value::Value;
-use crate::value::runtime::{Local, RuntimeExpr};
+use crate::value::runtime::RuntimePolicy;
 
 /// All options as written, except the invalid ones.
 #[derive(Default)]
@@ -64,14 +65,14 @@ pub(crate) struct PolicyArgs {
     /// The policy to start from.
     pub(crate) base: Option<PolicyBase>,
     pub(crate) settings: Settings<Policy>,
-    /// The values that are evaluated before the first attempt.
-    pub(crate) locals: Vec<Local>,
+    /// The statements that read values before the first attempt.
+    pub(crate) locals: TokenStream,
 }
 
 /// A policy to start from.
 pub(crate) enum PolicyBase {
     Constant(Expr),
-    Runtime(RuntimeExpr),
+    Runtime(RuntimePolicy),
 }
 
 impl PolicyBase {
@@ -94,7 +95,7 @@ impl PolicyArgs {
     }
 
     /// The policy to start from, if it is known only at runtime.
-    pub(crate) const fn runtime_base(&self) -> Option<&RuntimeExpr> {
+    pub(crate) const fn runtime_base(&self) -> Option<&RuntimePolicy> {
         match &self.base {
             Some(PolicyBase::Runtime(base)) => Some(base),
             _ => None,
@@ -104,7 +105,7 @@ impl PolicyArgs {
 
 impl Default for PolicyArgs {
     fn default() -> Self {
-        Self { base: None, settings: Settings::new(&POLICY), locals: Vec::new() }
+        Self { base: None, settings: Settings::new(&POLICY), locals: TokenStream::new() }
     }
 }
 

@@ -10,18 +10,18 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::foreign_names::word_here;
 use retry_rules::{Attempts, duration};
-use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
+use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 
 use crate::tokens::hygiene::quote;
-use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::value::runtime::Scope;
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
 pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
-    /// The expression to evaluate, if it is known only at runtime.
-    pub(crate) runtime: Option<Box<RuntimeExpr>>,
+    /// The variable that holds it, if it is known only at runtime.
+    pub(crate) runtime: Option<Ident>,
 }
 
 impl<T> Value<T> {
@@ -32,18 +32,14 @@ impl<T> Value<T> {
     fn constant(expr: Expr) -> Self {
         Self { expr, known: None, runtime: None }
     }
-
-    pub(crate) fn runtime(expr: RuntimeExpr) -> Self {
-        Self { expr: expr.written.clone(), known: None, runtime: Some(Box::new(expr)) }
-    }
 }
 
 impl Scope {
-    /// Returns the value of an option: evaluated if it is known only at runtime, and otherwise
-    /// passed to `read`.
+    /// Returns the value of an option: read by the function `reader` of the runtime if it is known
+    /// only there, and otherwise passed to `read`.
     pub(crate) fn value<T>(
         &mut self,
-        kind: ValueKind,
+        reader: &str,
         expr: Expr,
         read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
     ) -> syn::Result<Value<T>> {
@@ -51,7 +47,10 @@ impl Scope {
             return read(expr);
         }
         match self.runtime(&expr).cloned() {
-            Some(inside) => Ok(Value::runtime(self.evaluate(kind, inside))),
+            Some(expr) => {
+                let runtime = Some(self.read(reader, &expr));
+                Ok(Value { expr, known: None, runtime })
+            }
             None => {
                 self.check_constant(&expr)?;
                 read(expr)
@@ -246,7 +245,7 @@ impl<T: Literal> ToTokens for Tokens<'_, T> {
         let Value { expr, known, runtime } = self.0;
         match (known.and_then(Literal::literal), runtime) {
             (Some(literal), _) => tokens.extend(literal),
-            (None, Some(runtime)) => tokens.extend(runtime.evaluated()),
+            (None, Some(local)) => local.to_tokens(tokens),
             (None, None) => expr.to_tokens(tokens),
         }
     }

@@ -13,7 +13,7 @@ use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals};
 use crate::tokens::text::token_text;
-use crate::value::runtime::{Scope, ValueKind};
+use crate::value::runtime::Scope;
 use crate::value::{self, Value};
 
 /// An option whose value is about to be parsed.
@@ -217,7 +217,7 @@ pub(super) fn docs(option: &mut Reading<'_>) -> syn::Result<bool> {
 pub(super) fn policy(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
     let expr = option.expr()?;
     args.policy.base = Some(match option.scope.runtime(&expr).cloned() {
-        Some(inside) => PolicyBase::Runtime(option.scope.evaluate(ValueKind::Policy, inside)),
+        Some(inside) => PolicyBase::Runtime(option.scope.policy(inside)),
         None => {
             option.scope.check_constant(&expr)?;
             PolicyBase::Constant(expr)

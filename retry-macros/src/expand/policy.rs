@@ -94,7 +94,7 @@ pub(crate) fn runtime_expression(
     let runtime = args.settings.runtime_calls(wrong);
     match args.runtime_base() {
         Some(base) => {
-            let base = base.evaluated();
+            let base = base.call("policy");
             let calls = args.settings.calls(wrong);
             quote!(#base #calls #runtime)
         }

@@ -232,8 +232,7 @@ impl Expansion<'_> {
 
     /// Writes the statements before the loop, shared by all attempts.
     fn before(&self) -> TokenStream {
-        let locals = &self.args.policy.locals;
-        let mut before = quote!(#(#locals)*);
+        let mut before = self.args.policy.locals.clone();
         before.extend(self.check_error_map());
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
@@ -293,11 +292,11 @@ impl Expansion<'_> {
     /// Returns whether the call has a time limit, evaluated before its first attempt.
     fn is_timed_at_runtime(&self) -> TokenStream {
         let policy = &self.args.policy;
-        let base = policy.runtime_base().map(|base| base.asked("is_timed"));
+        let base = policy.runtime_base().map(|base| base.call("is_timed"));
         let limits = [Needs::Timer, Needs::Clock];
         let limits = limits.into_iter().flat_map(|needs| policy.settings.limits(needs));
         let bounds = limits.map(|entry| match &entry.value.limit {
-            Some(limit) => limit.asked("is_bound"),
+            Some(bound) => quote!(#bound.limit().is_some()),
             None => quote!(true),
         });
         // An override may set a limit.

@@ -68,7 +68,7 @@ impl Expansion<'_> {
             // A configuration lists failures too: it knows whether the error has to reveal its
             // kind.
             Some(base) => {
-                let lists = base.asked("lists");
+                let lists = base.call("lists");
                 lets.extend(quote!(let lists = #lists;));
                 match (how, judged) {
                     ("lenient", None) => self.probe_by(&quote!(lists.__probe), "__probe", typed),

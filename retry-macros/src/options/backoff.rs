@@ -14,7 +14,7 @@ use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, meant, skip_to_comma};
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::token_text;
-use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
 
 /// The value of `backoff =`.
@@ -29,8 +29,8 @@ pub(crate) enum BackoffKind {
     Exponential(Option<Value<f64>>),
     Fibonacci,
     Custom(Vec<Value<Duration>>),
-    /// The whole backoff: an expression of type `Backoff`.
-    Runtime(RuntimeExpr),
+    /// The variable that holds the whole backoff.
+    Runtime(Ident),
 }
 
 impl BackoffKind {
@@ -84,7 +84,7 @@ impl BackoffKind {
     /// The backoff as an expression in the expansion.
     pub(crate) fn expression(&self) -> TokenStream {
         let variant = match self {
-            Self::Runtime(expr) => return expr.evaluated(),
+            Self::Runtime(local) => return local.to_token_stream(),
             Self::Custom(delays) if is_runtime(delays) => {
                 let delays = delays.iter().map(Tokens);
                 return quote!(__retry::runtime::custom(&[#(#delays),*]));
@@ -129,10 +129,10 @@ pub(crate) fn read(
         let first = input.cursor().ident();
         let is_curve = first.is_some_and(|(first, _)| NAMES.iter().any(|name| first == name));
         if let (false, Some(inside)) = (is_curve, scope.runtime(&expr).cloned()) {
-            let evaluated = scope.evaluate(ValueKind::Backoff, inside);
+            let local = scope.read("backoff", &inside);
             input.advance_to(&ahead);
             let tokens = expr.into_token_stream();
-            return Ok(BackoffArg { tokens, kind: BackoffKind::Runtime(evaluated) });
+            return Ok(BackoffArg { tokens, kind: BackoffKind::Runtime(local) });
         }
     }
     let listed = "the curves are `fixed`, `linear(increment = \"2s\")`, `exponential`, \
@@ -190,12 +190,12 @@ pub(crate) fn read(
                      \"2s\")`",
                 ));
             };
-            BackoffKind::Linear(scope.value(ValueKind::Delay, increment, value::duration)?)
+            BackoffKind::Linear(scope.value("delay", increment, value::duration)?)
         }
         ("exponential", _) => {
             let read = |expr| value::float(expr, "base", "2.0");
             let base = setting("base", "2.0")?;
-            let base = base.map(|base| scope.value(ValueKind::Number, base, read));
+            let base = base.map(|base| scope.value("number", base, read));
             BackoffKind::Exponential(base.transpose()?)
         }
         (_, Some(content)) if !content.is_empty() => {
@@ -240,8 +240,7 @@ fn delays(
     let mut delays = Vec::new();
     let mut wrong = None;
     while !content.is_empty() {
-        match content.parse().and_then(|expr| scope.value(ValueKind::Delay, expr, value::duration))
-        {
+        match content.parse().and_then(|expr| scope.value("delay", expr, value::duration)) {
             Ok(delay) => delays.push(delay),
             // All errors but the last are reported here; the last one is returned, and invalidates
             // the option.

@@ -13,7 +13,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, assigned, each, set_twice};
 use crate::tokens::hygiene::quote;
-use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
 
 /// The value of `hedge`.
@@ -37,7 +37,7 @@ enum After {
     /// The delay in the value of `policy`, which alone determines it.
     Policy,
     Never,
-    Time(Value<Duration>),
+    Time(Box<Value<Duration>>),
     /// This percentile of the times that calls take.
     Percentile(u32),
 }
@@ -72,10 +72,10 @@ impl HedgeArg {
         }
     }
 
-    /// Returns the expression of the delay, if it is known only at runtime.
-    pub(crate) fn runtime(&self) -> Option<&RuntimeExpr> {
+    /// Returns the variable that holds the delay, if it is known only at runtime.
+    pub(crate) fn runtime(&self) -> Option<&Ident> {
         match &self.after {
-            After::Time(time) => time.runtime.as_deref(),
+            After::Time(time) => time.runtime.as_ref(),
             _ => None,
         }
     }
@@ -91,13 +91,12 @@ impl HedgeArg {
             After::Policy => TokenStream::new(),
             After::Percentile(_) => quote!(.with_hedge(__retry::Bound::None)),
             After::Never => quote!(.with_hedge(__retry::Bound::Unlimited)),
-            After::Time(Value { runtime: Some(runtime), .. }) => {
-                let bound = runtime.evaluated();
-                quote!(.with_hedge(#bound))
-            }
             After::Time(time) => {
-                let time = Tokens(time);
-                quote!(.hedge(#time))
+                let value = Tokens(time);
+                match &time.runtime {
+                    Some(_) => quote!(.with_hedge(#value)),
+                    None => quote!(.hedge(#value)),
+                }
             }
         };
         if let Some(max) = &self.max {
@@ -215,5 +214,5 @@ fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
              about one call in twenty twice",
         ));
     }
-    scope.value(ValueKind::Bound, expr, value::duration).map(After::Time)
+    scope.value("bound", expr, value::duration).map(|time| After::Time(Box::new(time)))
 }

@@ -10,7 +10,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::tokens::grammar::{self, assigned, meant};
 use crate::tokens::hygiene::quote;
-use crate::value::runtime::{Scope, ValueKind};
+use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
 
 /// The value of `jitter`.
@@ -98,7 +98,7 @@ fn up(expr: &Expr, scope: &mut Scope) -> syn::Result<Option<JitterKind>> {
                 );
             };
             let read = |expr| value::float(expr, "jitter", "0.3");
-            scope.value(ValueKind::Number, factor.clone(), read).map(JitterKind::Up).map(Some)
+            scope.value("number", factor.clone(), read).map(JitterKind::Up).map(Some)
         }
         path if is_up(path) && !scope.knows(UP) => {
             wrong("`up` takes the share that a wait is lengthened by at most: write `up(0.3)`")
@@ -159,7 +159,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
                 return Err(syn::Error::new_spanned(&expr, message));
             }
             let read = |expr| value::float(expr, "jitter", "0.25");
-            JitterKind::Factor(scope.value(ValueKind::Number, expr, read)?)
+            JitterKind::Factor(scope.value("number", expr, read)?)
         }
     };
     Ok(JitterArg { tokens, kind })

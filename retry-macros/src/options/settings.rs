@@ -16,7 +16,7 @@ use crate::options::listed;
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, equals, up_to_comma};
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
 
 /// Parses what follows the name of a setting.
@@ -32,12 +32,12 @@ fn read<C: Copy + 'static>(
     let expr = || assigned(name, input, example);
     Ok(match setting.kind {
         Kind::Attempts(set) => {
-            let value = scope.value(ValueKind::Attempts, expr()?, value::attempts)?;
+            let value = scope.value("attempts", expr()?, value::attempts)?;
             let call = match value.known {
                 Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
                 Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
                 None => Call::Value(match &value.runtime {
-                    Some(runtime) => runtime.evaluated(),
+                    Some(local) => local.to_token_stream(),
                     None => value.to_token_stream(),
                 }),
             };
@@ -46,16 +46,14 @@ fn read<C: Copy + 'static>(
         }
         Kind::Count(set) => simple(field, &value::count(expr()?, name, example)?, set),
         Kind::Share(set) => simple(field, &value::float(expr()?, name, example)?, set),
-        Kind::Time(set) => {
-            simple(field, &scope.value(ValueKind::Delay, expr()?, value::duration)?, set)
-        }
+        Kind::Time(set) => simple(field, &scope.value("delay", expr()?, value::duration)?, set),
         Kind::Bound(set) => {
             let expr = expr()?;
             if value::is_unlimited(&expr) {
                 let set = known(Some(Bound::Unlimited), set);
                 return Ok(Written::new(&expr, set, Call::Unlimited));
             }
-            let value = scope.value(ValueKind::Bound, expr, value::duration).map_err(|error| {
+            let value = scope.value("bound", expr, value::duration).map_err(|error| {
                 if setting.field != Field::Budget {
                     return error;
                 }
@@ -64,12 +62,11 @@ fn read<C: Copy + 'static>(
                 syn::Error::new(error.span(), format!("{error}{more}"))
             })?;
             let set = known(value.known.map(Bound::Limited), set);
-            if let Some(runtime) = &value.runtime {
-                let bound = runtime.evaluated();
+            if let Some(bound) = &value.runtime {
                 let method = quote::format_ident!("with_{name}");
                 return Ok(Written {
                     runtime: field,
-                    limit: Some(runtime.clone()),
+                    limit: Some(bound.clone()),
                     ..Written::new(&value, set, Call::Other(quote!(.#method(#bound))))
                 });
             }
@@ -110,7 +107,7 @@ fn read<C: Copy + 'static>(
         }
         Kind::Hedge(set) => {
             let hedge = hedge::read(name, input, scope, errors)?;
-            let limit = hedge.runtime().cloned().map(Box::new);
+            let limit = hedge.runtime().cloned();
             // The rules would miss the delay of a percentile, which no policy holds.
             let by_percentile = matches!(hedge.hedge_delay(), Some(HedgeDelay::Percentile(_)));
             let max = hedge.max().filter(|_| !by_percentile);
@@ -137,8 +134,8 @@ pub(crate) struct Written<C> {
     pub(crate) list: Vec<TokenStream>,
     /// The fields that are known only at runtime.
     pub(crate) runtime: Fields,
-    /// The limit, if it is known only at runtime.
-    pub(crate) limit: Option<Box<RuntimeExpr>>,
+    /// The variable that holds the limit, if it is known only at runtime.
+    pub(crate) limit: Option<Ident>,
     /// The source of the delay after which attempts are hedged, if they are.
     pub(crate) hedge_delay: Option<HedgeDelay>,
     /// Set if this only says that the value of the policy applies.

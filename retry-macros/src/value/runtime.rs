@@ -22,106 +22,27 @@ pub(crate) struct Scope {
     is_function: bool,
     /// Set if the names belong to a function that is not visible: `retrying!` stands in it.
     is_block: bool,
-    /// The expressions that are evaluated before the first attempt, in the order of the options.
-    locals: Vec<Local>,
+    /// The variables that are bound before the first attempt, in the order of the options.
+    locals: Vec<TokenStream>,
 }
 
-/// A variable of the call that holds the value of an expression.
-pub(crate) struct Local {
-    name: Ident,
-    expr: Expr,
-    kind: ValueKind,
-}
-
-/// The kind of value that an expression is read as. Each has a function in the runtime that accepts
-/// the types found in configurations.
-#[derive(Clone, Copy)]
-pub(crate) enum ValueKind {
-    Policy,
-    Backoff,
-    Attempts,
-    Number,
-    Delay,
-    Bound,
-}
-
-impl ValueKind {
-    /// The function that makes a part of a policy of the value.
-    pub(crate) const fn function(self) -> &'static str {
-        match self {
-            Self::Policy => "policy",
-            Self::Backoff => "backoff",
-            Self::Attempts => "attempts",
-            Self::Number => "number",
-            Self::Delay => "delay",
-            Self::Bound => "bound",
-        }
-    }
-
-    /// The function that reads the value once.
-    const fn reader(self) -> &'static str {
-        match self {
-            // Not `policy`, which is for the failure path.
-            Self::Policy => "keep",
-            // The value inside a bound; `Option` is handled separately.
-            Self::Bound => "limit",
-            kind => kind.function(),
-        }
-    }
-
-    /// Passes a value to a function of the runtime.
-    fn read(self, function: &str, value: &impl ToTokens) -> TokenStream {
-        let function = quote::format_ident!("{function}", span = Span::mixed_site());
-        let place = SpanRange::of(value);
-        let borrowed = place.call(quote!(&), value);
-        let argument = match self {
-            // Its type may be one of several.
-            Self::Policy => {
-                let mut source = place.call(quote!(__retry::runtime::source), borrowed);
-                source.extend(place.locate(quote!(.__source())));
-                source
-            }
-            _ => borrowed,
-        };
-        place.call(quote!(__retry::runtime::#function), argument)
-    }
-}
-
-/// An expression known only at runtime. As tokens, what the expansion evaluates wherever it needs
-/// the value: the variable that holds it, or the expression itself, if its value cannot change.
-#[derive(Clone)]
-pub(crate) struct RuntimeExpr {
+/// A policy to start from that is known only at runtime.
+pub(crate) struct RuntimePolicy {
     pub(crate) written: Expr,
-    local: Option<Ident>,
-    kind: ValueKind,
+    /// What the type of the value offers: its policy, and the lists of failures that it may have.
+    source: TokenStream,
 }
 
-impl RuntimeExpr {
-    /// Calls the runtime's function for the value, as a part of a policy.
-    pub(crate) fn evaluated(&self) -> TokenStream {
-        self.kind.read(self.kind.function(), self)
-    }
-
-    /// Calls another function of the runtime for the value.
-    pub(crate) fn asked(&self, question: &str) -> TokenStream {
-        self.kind.read(question, self)
+impl RuntimePolicy {
+    /// Calls a method of the value's source.
+    pub(crate) fn call(&self, method: &str) -> TokenStream {
+        let (source, method) = (&self.source, mixed_site(method));
+        quote!(#source.#method())
     }
 }
 
-impl ToTokens for RuntimeExpr {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        match &self.local {
-            Some(local) => local.to_tokens(tokens),
-            None => self.written.to_tokens(tokens),
-        }
-    }
-}
-
-impl ToTokens for Local {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        let (name, value) = (&self.name, self.kind.read(self.kind.reader(), &self.expr));
-        tokens.extend(quote!(let #name = #value;));
-    }
+fn mixed_site(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
 }
 
 impl Scope {
@@ -144,29 +65,47 @@ impl Scope {
         Self { is_block: true, ..Self::new(&[], Vec::new()) }
     }
 
-    /// The expressions that are evaluated before the first attempt.
-    pub(crate) fn take_locals(&mut self) -> Vec<Local> {
-        std::mem::take(&mut self.locals)
+    /// The statements that bind the variables.
+    pub(crate) fn take_locals(&mut self) -> TokenStream {
+        std::mem::take(&mut self.locals).into_iter().collect()
     }
 
-    /// Evaluates an expression that is known only at runtime: where it stands, if its value cannot
-    /// change, and otherwise once.
-    pub(crate) fn evaluate(&mut self, kind: ValueKind, written: Expr) -> RuntimeExpr {
-        let written = match (kind, written) {
+    fn bind(&mut self, value: &TokenStream) -> Ident {
+        let name = mixed_site(&format!("value_{}", self.locals.len()));
+        self.locals.push(quote!(let #name = #value;));
+        name
+    }
+
+    /// Reads an expression once, before the first attempt, by a function of the runtime that
+    /// accepts the types found in configurations. Returns the variable that holds the value.
+    pub(crate) fn read(&mut self, reader: &str, written: &Expr) -> Ident {
+        let (reader, place) = (mixed_site(reader), SpanRange::of(written));
+        let borrowed = place.call(quote!(&), written);
+        self.bind(&place.call(quote!(__retry::runtime::#reader), borrowed))
+    }
+
+    /// A policy to start from: read where it stands, if its value cannot change, and otherwise
+    /// once, before the first attempt.
+    pub(crate) fn policy(&mut self, written: Expr) -> RuntimePolicy {
+        let written = match written {
             // A policy is borrowed anyway, and lends its lists for longer than a reference to this
             // reference would live.
-            (ValueKind::Policy, Expr::Reference(borrowed)) if borrowed.mutability.is_none() => {
-                *borrowed.expr
-            }
-            (_, written) => written,
+            Expr::Reference(borrowed) if borrowed.mutability.is_none() => *borrowed.expr,
+            written => written,
         };
-        let local = (!self.is_unchanging(&written)).then(|| {
-            let name =
-                quote::format_ident!("value_{}", self.locals.len(), span = Span::mixed_site());
-            self.locals.push(Local { name: name.clone(), expr: written.clone(), kind });
-            name
-        });
-        RuntimeExpr { written, local, kind }
+        let place = SpanRange::of(&written);
+        let source = |value: TokenStream| {
+            let borrowed = place.call(quote!(&), value);
+            let mut source = place.call(quote!(__retry::runtime::source), borrowed);
+            source.extend(place.locate(quote!(.__source())));
+            source
+        };
+        let mut value = source(written.to_token_stream());
+        if !self.is_unchanging(&written) {
+            let kept = self.bind(&quote!(#value.keep()));
+            value = source(kept.to_token_stream());
+        }
+        RuntimePolicy { written, source: value }
     }
 
     /// Returns whether this is a path of fields, such as `self.config.http`, that begins with a

@@ -15,13 +15,32 @@ use crate::classify::Class;
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{self, ByItself, ErrorView};
 
-/// A policy with lists of failures, from a file.
+/// A policy, perhaps with lists of failures.
 pub trait Config: Clone {
+    /// The lists of failures that are retried and that are not, if it has them.
+    type Lists<'a>
+    where
+        Self: 'a;
+
     /// The policy, without the lists.
     fn policy(&self) -> &Policy;
 
-    /// Returns the lists of failures that are retried and that are not.
-    fn lists(&self) -> ConfigLists<'_>;
+    /// Returns the lists.
+    fn lists(&self) -> Self::Lists<'_>;
+}
+
+impl Config for Policy {
+    type Lists<'a> = NoLists;
+
+    #[inline(always)]
+    fn policy(&self) -> &Policy {
+        self
+    }
+
+    #[inline(always)]
+    fn lists(&self) -> NoLists {
+        NoLists
+    }
 }
 
 /// A configuration, or something that derefs to one, such as an `Arc` or a guard.
@@ -105,120 +124,59 @@ impl<'a, V: ?Sized> Deref for PolicyDerefProbe<'a, V> {
 impl<'a, V: ConfigSource + ?Sized> ConfigProbe<'a, V> {
     /// The configuration.
     #[inline(always)]
-    pub fn __source(&self) -> FoundConfig<'a, V::Config> {
-        FoundConfig(self.0.0.0.config())
+    pub fn __source(&self) -> Found<'a, V::Config> {
+        Found(self.0.0.0.config())
     }
 }
 
 impl<'a, V: Deref<Target: AsPolicy> + ?Sized> PolicyDerefProbe<'a, V> {
     /// The policy.
     #[inline(always)]
-    pub fn __source(&self) -> FoundPolicy<'a> {
-        FoundPolicy(self.0.0.policy())
+    pub fn __source(&self) -> Found<'a, Policy> {
+        Found(self.0.0.policy())
     }
 }
 
 impl<'a, V: ?Sized> PolicyProbe<'a, V> {
     /// The policy.
     #[inline(always)]
-    pub fn __source(&self) -> FoundPolicy<'a>
+    pub fn __source(&self) -> Found<'a, Policy>
     where
         V: AsPolicy,
     {
-        FoundPolicy(self.0.policy())
+        Found(self.0.policy())
     }
 }
 
-/// A configuration that was found.
+/// The policy or the configuration that was found.
 #[derive(Debug)]
-pub struct FoundConfig<'a, C>(&'a C);
+pub struct Found<'a, C>(&'a C);
 
-/// A policy that was found.
-#[derive(Debug)]
-pub struct FoundPolicy<'a>(&'a Policy);
-
-/// The value that was found.
-pub trait PolicySource {
-    /// The part that is kept if it is read before the first attempt.
-    type Kept;
-    /// The lists of failures that are retried, if it has them.
-    type Lists;
-
-    /// The policy.
-    fn policy(&self) -> &Policy;
-
-    /// Returns the part that is kept.
-    fn keep(self) -> Self::Kept;
-
-    /// Returns the lists of failures that are retried.
-    fn lists(self) -> Self::Lists;
-}
-
-impl<'a, C: Config> PolicySource for FoundConfig<'a, C> {
-    type Kept = C;
-    type Lists = ConfigLists<'a>;
-
+impl<'a, C: Config> Found<'a, C> {
+    /// Returns what a call keeps of a value that is read before the first attempt.
     #[inline(always)]
-    fn policy(&self) -> &Policy {
-        self.0.policy()
-    }
-
-    #[inline(always)]
-    fn keep(self) -> C {
+    pub fn keep(self) -> C {
         self.0.clone()
     }
 
+    /// The policy, read when it is needed.
+    #[cold]
+    pub fn policy(self) -> Policy {
+        *self.0.policy()
+    }
+
+    /// Returns whether the policy has a time limit, so that the call has to know when it began.
     #[inline(always)]
-    fn lists(self) -> ConfigLists<'a> {
+    pub fn is_timed(self) -> bool {
+        let policy = self.0.policy();
+        policy.is_timed() || policy.is_clocked()
+    }
+
+    /// Returns the lists of failures that are retried and that are not, if the value has them.
+    #[inline(always)]
+    pub fn lists(self) -> C::Lists<'a> {
         self.0.lists()
     }
-}
-
-impl PolicySource for FoundPolicy<'_> {
-    type Kept = Policy;
-    type Lists = NoLists;
-
-    #[inline(always)]
-    fn policy(&self) -> &Policy {
-        self.0
-    }
-
-    #[inline(always)]
-    fn keep(self) -> Policy {
-        *self.0
-    }
-
-    #[inline(always)]
-    fn lists(self) -> NoLists {
-        NoLists
-    }
-}
-
-/// Returns the part of the value that a call keeps; it is read before the first attempt.
-#[inline(always)]
-pub fn keep<S: PolicySource>(source: S) -> S::Kept {
-    source.keep()
-}
-
-/// The policy behind a value, a reference or a pointer, read when it is needed.
-#[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
-#[cold]
-pub fn policy<S: PolicySource>(source: S) -> Policy {
-    *source.policy()
-}
-
-/// Returns whether the policy has a time limit, so that the call has to know when it began.
-#[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
-#[inline(always)]
-pub fn is_timed<S: PolicySource>(source: S) -> bool {
-    let policy = source.policy();
-    policy.is_timed() || policy.is_clocked()
-}
-
-/// Returns the lists of failures that are retried, if the value has them.
-#[inline(always)]
-pub fn lists<S: PolicySource>(source: S) -> S::Lists {
-    source.lists()
 }
 
 /// `retry_on` and `abort_on` of a configuration.

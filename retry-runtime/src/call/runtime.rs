@@ -64,22 +64,10 @@ pub fn delay<D: Delay + ?Sized>(delay: &D) -> Duration {
     delay.delay()
 }
 
-/// A limit, which may be absent, as it is read before the first attempt.
-#[inline(always)]
-pub fn limit<B: MaybeBound + ?Sized>(bound: &B) -> Option<Duration> {
-    bound.bound()
-}
-
 /// A limit, which may be absent.
 #[inline(always)]
 pub fn bound<B: MaybeBound + ?Sized>(bound: &B) -> Bound {
     bound.bound().into()
-}
-
-/// Returns whether there is a limit.
-#[inline(always)]
-pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
-    bound.bound().is_some()
 }
 
 /// A number that can be used for `attempts`.

@@ -242,6 +242,8 @@ impl From<&RetryConfig> for RetryConfig {
 }
 
 impl policy_source::Config for RetryConfig {
+    type Lists<'a> = policy_source::ConfigLists<'a>;
+
     fn policy(&self) -> &Policy {
         &self.bare_policy
     }

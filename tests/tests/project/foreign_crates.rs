@@ -49,7 +49,7 @@ fn required_versions() -> BTreeMap<(String, String), Vec<String>> {
 fn clients() -> BTreeSet<String> {
     let path = root().join("retry-runtime/src/classify/clients.rs");
     let rows = std::fs::read_to_string(path).expect("the rows");
-    let types = rows.lines().filter(|line| line.trim_start().starts_with("\""));
+    let types = rows.lines().filter(|line| line.trim_start().starts_with('"'));
     let names = types.flat_map(|line| line.split(" ::").skip(1));
     let names = names.filter_map(|path| path.split("::").next());
     // Of two versions, each has its own name.

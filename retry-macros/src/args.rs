@@ -27,10 +27,8 @@ pub(crate) struct Args {
     pub(crate) retry_on: Option<Vec<Matcher>>,
     pub(crate) abort_on: Option<Vec<Matcher>>,
     pub(crate) classify: Option<Expr>,
-    /// `retry_after`, unless it adjusts the wait.
     pub(crate) retry_after: Option<Expr>,
-    /// `retry_after = |error, wait| …`, which sees the wait that would follow.
-    pub(crate) adjust_wait: Option<Expr>,
+    pub(crate) wait_by: Option<Expr>,
     pub(crate) breaker_on: Option<Vec<Matcher>>,
     /// `when_open = wait`: the call waits until the breaker admits it.
     pub(crate) waits_for_breaker: bool,
@@ -174,8 +172,7 @@ impl Args {
 
     /// Returns whether a wait that a server asks for may hold all calls of the breaker.
     fn may_hold(&self) -> bool {
-        // A wait that the function adjusts concerns this call only.
-        self.adjust_wait.is_none() && self.breaker.as_ref().is_some_and(Breaker::may_hold)
+        self.breaker.as_ref().is_some_and(Breaker::may_hold)
     }
 
     /// The `hedge` that was written, unless it is `unlimited`.

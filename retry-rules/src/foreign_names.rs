@@ -109,8 +109,8 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
     (
         "delayfor waitfor delayby",
-        "write `retry_after = |error, wait| …`, which sees the failure and the wait that would \
-         follow, and returns another one for some failures",
+        "write `wait_by = |attempt, error, wait| …`, which gets the failure and the wait that is due, \
+         and returns `ControlFlow::Continue` with the wait that follows, or `Break(())` to give up",
     ),
     (
         "state shared",

@@ -3,6 +3,7 @@
 
 use core::convert::Infallible;
 use core::future::Future;
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 pub use core::option::Option::{None, Some};
@@ -34,8 +35,8 @@ pub use crate::call::last_failure::{Keeps, LastFailure, NoFailure, PickFailureSl
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::not_awaited::NotAwaited;
 pub use crate::call::session::{Next, Session, Wait};
-use crate::call::verdict::Judgement;
 pub use crate::call::verdict::{HintSource, Verdict};
+use crate::call::verdict::{Judgement, OwnWait};
 pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
@@ -356,14 +357,13 @@ pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> 
     hint(error).map(Hint::Wait)
 }
 
-/// The wait that follows in place of `wait`. A function, so that the types of a closure's arguments
-/// are inferred.
-pub fn adjusted<E: ?Sized>(
-    error: &E,
-    wait: Duration,
-    adjust: impl FnOnce(&E, Duration) -> Option<Duration>,
-) -> Option<Duration> {
-    adjust(error, wait)
+/// The wait that follows the failure of attempt `attempt` in place of `due`. A function, so that the
+/// types of a closure's arguments are inferred.
+pub fn wait_by<E: ?Sized, F>(attempt: u32, error: &E, due: Duration, wait_by: F) -> OwnWait
+where
+    F: FnOnce(u32, &E, Duration) -> ControlFlow<(), Duration>, // `|attempt, error, wait| ControlFlow::Continue(wait)`
+{
+    Some(wait_by(attempt, error, due))
 }
 
 /// Returns the class that a user's function gives to an error. A function, so that the type of a

@@ -61,7 +61,7 @@ use core::fmt;
 use self::settings::{Common, RetrierSettings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
-pub use self::listener::{Listener, Listeners};
+pub use self::listener::{Listener, Listeners, WaitsBy};
 pub use self::operation::{Operation, WithState};
 pub use self::run::Run;
 pub use self::run::attempt_future::AttemptFuture;

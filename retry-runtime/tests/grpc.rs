@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use retry_runtime::durable::{CallState, Decision, Failed};
@@ -77,7 +78,7 @@ async fn a_negative_pushback_ends_the_retries() {
     async fn asked(server: &Server, pushback: &'static str) -> Result<u32, Status> {
         server.call(pushback)
     }
-    #[retry(retry_after = |_, wait| Some(2 * wait))]
+    #[retry(wait_by = |_, _, wait| ControlFlow::Continue(2 * wait))]
     async fn adjusted(server: &Server, pushback: &'static str) -> Result<u32, Status> {
         server.call(pushback)
     }

@@ -32,13 +32,19 @@ macro_rules! field {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [FunctionOption; 22] = [
+pub(crate) static FUNCTION: [FunctionOption; 23] = [
     field!(retry_on = values::matchers, "retry_on", "[transient]").about(Field::RetryOn),
     field!(abort_on = values::matchers, "abort_on", "[matches(DbError::Corrupt)]")
         .about(Field::RetryOn),
     field!(classify = Reading::expr, "classify", "kind_of").about(Field::RetryOn),
-    option("retry_after", "|error| error.retry_after()", values::retry_after)
+    field!(retry_after = Reading::expr, "retry_after", "|error| error.retry_after()")
         .about(Field::RetryAfter),
+    field!(
+        wait_by = Reading::expr,
+        "wait_by",
+        "|attempt, error, wait| std::ops::ControlFlow::Continue(2 * wait)"
+    )
+    .about(Field::WaitBy),
     field!(breaker = values::breaker, "breaker", "DB"),
     field!(breaker_on = values::matchers, "breaker_on", "[server_error, timeout]"),
     option("when_open", "wait", values::when_open),

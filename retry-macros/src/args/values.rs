@@ -61,15 +61,6 @@ pub(super) fn matchers(option: &mut Reading<'_>) -> syn::Result<Vec<Matcher>> {
     matcher::list(option.input, option.name, option.errors)
 }
 
-/// A function of the error replaces the wait that a server asked for. One that also takes the wait
-/// that would follow adjusts it.
-pub(super) fn retry_after(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
-    let expr = option.expr()?;
-    let sees_wait = matches!(&expr, Expr::Closure(closure) if closure.inputs.len() == 2);
-    *(if sees_wait { &mut args.adjust_wait } else { &mut args.retry_after }) = Some(expr);
-    Ok(())
-}
-
 pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     if option.input.is_empty() || option.input.peek(Token![,]) {
         return Err(error(

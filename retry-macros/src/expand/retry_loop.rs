@@ -34,7 +34,7 @@ impl Expansion<'_> {
             let attempt = self.decisive_context();
             quote!(let verdict = __retry::Verdict::ruled_by(verdict, #attempt);)
         });
-        let adjusted = self.adjusted(&failure);
+        let waiting_by = self.waiting_by(&failure);
         let (policy, next) = (self.bind_policy(), self.next());
         let on_retry = self.on_retry();
         let (keep, end) = if self.is_plain() {
@@ -53,7 +53,7 @@ impl Expansion<'_> {
                 __retry::Err(error) => #verdict,
             };
             #extended
-            #adjusted
+            #waiting_by
             #ruled
             #policy
             match #next {
@@ -129,22 +129,22 @@ impl Expansion<'_> {
             && !(self.is_runtime() || self.is_hedged())
     }
 
-    /// Lets `retry_after = |error, wait| …` replace the wait after a `failure`.
-    fn adjusted(&self, failure: &TokenStream) -> Option<TokenStream> {
-        let adjust = self.args.adjust_wait.as_ref()?;
-        let path = quote!(__retry::adjusted);
-        let adjusted = SpanRange::of(adjust).call(path, quote!(error, wait, #adjust));
+    /// Lets `wait_by` set the wait after a `failure`.
+    fn waiting_by(&self, failure: &TokenStream) -> Option<TokenStream> {
+        let wait_by = self.args.wait_by.as_ref()?;
+        let path = quote!(__retry::wait_by);
+        let wait = SpanRange::of(wait_by).call(path, quote!(attempt, error, due, #wait_by));
         let failed = if self.returns_retry_error() {
             quote!(__retry::AttemptError::Error(error))
         } else {
             quote!(error)
         };
         Some(quote! {
-            let adjust = |wait| match #failure {
-                __retry::Err(#failed) => #adjusted,
+            let wait_by = |attempt, due| match #failure {
+                __retry::Err(#failed) => #wait,
                 _ => __retry::None,
             };
-            let verdict = __retry::Verdict::adjusted(verdict, &adjust);
+            let verdict = __retry::Verdict::waiting_by(verdict, &wait_by);
         })
     }
 

@@ -99,6 +99,7 @@ policy_options! {
                 retry_on => RetryOn
                 abort_on => AbortOn
                 retry_after => RetryAfter
+                wait_by => WaitBy
                 on_retry => OnRetry
                 cancel => Cancel
                 when_open => WhenOpen

@@ -59,8 +59,8 @@ impl Policy {
     }
 
     /// Returns the same for a policy of which only the fields `written` were set explicitly, as in
-    /// [`validate_written`](Self::validate_written): if `retry_after` is one of them, the first
-    /// wait is not known.
+    /// [`validate_written`](Self::validate_written): if `retry_after` or `wait_by` is one of them, the
+    /// first wait is not known.
     pub const fn nearest_valid_written(self, written: Fields) -> (Self, Option<Invalid>) {
         let sanitized = self.sanitize(written);
         // Fixing one rule may reveal another: a budget's, once the delay is shorter.

@@ -134,7 +134,7 @@ rules! {
 
         rule FirstDelayAboveBound of
             [first_delay budget deadline max_elapsed initial_delay backoff delays jitter jitter_factor max_delay
-             retry_after]
+             retry_after wait_by]
             message ["the first wait already exceeds a bound of the call, so the call never retries: \
                   lower " (first_delay) ", or raise the bound"]
             shows [first_wait]
@@ -144,21 +144,24 @@ rules! {
                     || exceeds(policy.get_max_elapsed(), policy, written));
 
         rule BudgetBelowFirstWait of
-            [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after
+             wait_by]
             message ["the first wait already exceeds this budget, so the call never retries: \
                   raise " (budget) " or lower " (initial_delay or "1s")]
             shows [first_wait budget]
             when policy.first_delay.is_none() && exceeds(policy.get_budget(), policy, written);
 
         rule DeadlineBelowFirstWait of
-            [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after
+             wait_by]
             message ["the first wait already reaches this deadline, so the call never retries: \
                   raise " (deadline) " or lower " (initial_delay or "1s")]
             shows [first_wait deadline]
             when policy.first_delay.is_none() && reaches(policy.get_deadline(), policy, written);
 
         rule MaxElapsedBelowFirstWait of
-            [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after
+             wait_by]
             message ["the first wait already exceeds this limit, so the call never retries: \
                   raise " (max_elapsed) " or lower " (initial_delay or "1s")]
             shows [first_wait max_elapsed]
@@ -382,6 +385,7 @@ pub(crate) const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::MaxRetryAfter,
     Field::RetryOn,
     Field::RetryAfter,
+    Field::WaitBy,
     Field::OnRetry,
     Field::Quota,
 ]);
@@ -514,9 +518,10 @@ pub(super) const fn jitter_above_max(policy: &Policy) -> bool {
 }
 
 /// The shortest possible first wait, or `None` if it is not known: for a single attempt, if a
-/// server's hint may be shorter than the backoff, or if the delays are a mistake of their own.
+/// server's hint or the function's own wait may be shorter than the backoff, or if the delays are a
+/// mistake of their own.
 const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
-    if written.contains(Field::RetryAfter)
+    if written.intersects(Fields::NONE.with(Field::RetryAfter).with(Field::WaitBy))
         || !policy.allows_after(1)
         || initial_above_max(policy)
         || growth_without_room(policy)

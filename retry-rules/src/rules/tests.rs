@@ -325,6 +325,7 @@ fn a_reader_of_waits_may_stand_beside_a_single_attempt_if_a_breaker_may_hold() {
     assert!(!is_valid(&[Field::Attempts, Field::RetryAfter]));
     assert!(!is_valid(&[Field::Attempts, Field::RetryAfter, Field::WhenOpen]));
     assert!(is_valid(&[Field::Attempts, Field::RetryAfter, Field::Hold]));
+    assert!(!is_valid(&[Field::Attempts, Field::WaitBy, Field::Hold]));
     assert!(!is_valid(&[Field::Attempts, Field::RetryAfter, Field::Hold, Field::OnRetry]));
     // Its bound ends waits for the breaker only.
     assert!(!is_valid(&[Field::Attempts, Field::MaxRetryAfter, Field::Hold]));

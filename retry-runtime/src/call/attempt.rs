@@ -31,8 +31,6 @@ pub struct Attempt {
     waited: Duration,
     // The ruling: nanoseconds, `NO_RULING` or `GIVE_UP`.
     ruling: AtomicU64,
-    // The minimum wait, in nanoseconds.
-    min_wait: AtomicU64,
     was_reset: AtomicBool,
 }
 
@@ -60,7 +58,6 @@ impl Attempt {
             last_delay,
             waited,
             ruling: AtomicU64::new(NO_RULING),
-            min_wait: AtomicU64::new(0),
             was_reset: AtomicBool::new(false),
         }
     }
@@ -69,11 +66,6 @@ impl Attempt {
     pub(crate) const fn hedged(&self, hedge: u32) -> Self {
         let attempt = Self::new(self.number, self.attempts, self.last_delay, self.waited);
         Self { hedge, ..attempt }
-    }
-
-    /// The minimum wait that it asked for.
-    pub(crate) fn min_wait(&self) -> Duration {
-        Duration::from_nanos(self.min_wait.load(Ordering::Relaxed))
     }
 
     /// Returns whether its failure counts as the first one.
@@ -237,31 +229,6 @@ impl Attempt {
     /// ```
     pub fn retry_after(&self, wait: Duration) {
         self.ruling.store(nanos(wait).min(GIVE_UP - 1), Ordering::Relaxed);
-    }
-
-    /// Makes the wait after a failure of this attempt at least `wait`, whatever the curve or a hint
-    /// says. Whether there is one is decided as always, and so are its bounds: budget and deadline
-    /// apply, and `max_delay` does not.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use retry_runtime::retry;
-    ///
-    /// #[retry(context = cx, initial_delay = "1s")]
-    /// async fn poll() -> Result<Option<Duration>, &'static str> {
-    ///     if cx.number() == 1 {
-    ///         cx.at_least(Duration::from_secs(5));
-    ///         return Err("busy");
-    ///     }
-    ///     Ok(cx.last_delay())
-    /// }
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// assert_eq!(poll().await, Ok(Some(Duration::from_secs(5))));
-    /// # }
-    /// ```
-    pub fn at_least(&self, wait: Duration) {
-        self.min_wait.store(nanos(wait), Ordering::Relaxed);
     }
 
     /// Makes a failure of this attempt count as the first one: attempts, budget and curve start

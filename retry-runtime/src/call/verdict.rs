@@ -1,9 +1,8 @@
 //! [`Verdict`]: a failure, as the caller's matchers judge it.
 
 use core::fmt;
+use core::ops::ControlFlow;
 use core::time::Duration;
-
-use retry_rules::Attempts;
 
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::{ErrorDisplay, ErrorView};
@@ -21,8 +20,8 @@ pub struct Verdict<'a> {
     pub(crate) judgement: Judgement,
     /// The text of the error, for events.
     pub error: ErrorDisplay<'a>,
-    /// Replaces the wait that would follow.
-    adjust: Option<Adjust<'a>>,
+    /// Sets the wait that follows.
+    wait_by: Option<WaitBy<'a>>,
     /// The failures of hedges that ended before, if the call keeps its failures.
     pub(crate) past: &'a [PastFailure],
 }
@@ -48,8 +47,6 @@ pub(crate) struct Judgement {
     pub(crate) ruled: Option<Duration>,
     /// The wait that the server asked for, if the ruling of the attempt has replaced it.
     pub(crate) overruled: Option<Duration>,
-    /// The minimum wait that the attempt itself asked for.
-    pub(crate) min_wait: Duration,
     /// Set if the attempt itself has reset attempts, budget and curve.
     pub(crate) was_reset: bool,
 }
@@ -86,13 +83,16 @@ pub(crate) fn longer<T: Ord>(wait: Option<T>, rare: Option<T>) -> Option<T> {
     if rare.is_some() { wait.max(rare) } else { wait }
 }
 
-/// Gives another wait in place of the one that would follow, or `None` to leave it.
-#[derive(Clone, Copy)]
-struct Adjust<'a>(&'a dyn Fn(Duration) -> Option<Duration>);
+/// The wait that the program sets after a failure, or the end of the call; `None` if it sets none.
+pub(crate) type OwnWait = Option<ControlFlow<(), Duration>>;
 
-impl fmt::Debug for Adjust<'_> {
+/// Sets the wait after the failure of an attempt with this number, in place of the one that is due.
+#[derive(Clone, Copy)]
+struct WaitBy<'a>(&'a dyn Fn(u32, Duration) -> OwnWait);
+
+impl fmt::Debug for WaitBy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Adjust")
+        f.write_str("WaitBy")
     }
 }
 
@@ -107,14 +107,13 @@ impl Judgement {
         class: Class::empty(),
         ruled: None,
         overruled: None,
-        min_wait: Duration::ZERO,
         was_reset: false,
     };
 
     /// Returns the verdict on a failure that events show as `error`.
     #[must_use]
     pub(crate) const fn on(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
-        Verdict { judgement: self, error, adjust: None, past: &[] }
+        Verdict { judgement: self, error, wait_by: None, past: &[] }
     }
 
     /// Extends the waits to the longest ones, `other` included.
@@ -123,7 +122,6 @@ impl Judgement {
         self.hint_of_others = self.hint_of_others.max(hint);
         self.ruled = self.ruled.max(other.ruled);
         self.overruled = self.overruled.max(other.overruled);
-        self.min_wait = self.min_wait.max(other.min_wait);
     }
 
     /// Returns whether matchers and server allow a retry.
@@ -193,17 +191,17 @@ impl<'a> Verdict<'a> {
         pub const fn hinted_by(self, source: HintSource) -> Self { judgement.hint_source: source }
     }
 
-    /// This verdict, with the wait that follows determined by `adjust`.
+    /// This verdict, with the wait that follows determined by `wait_by`.
     #[must_use]
-    pub fn adjusted(self, adjust: &'a dyn Fn(Duration) -> Option<Duration>) -> Self {
-        Self { adjust: Some(Adjust(adjust)), ..self }
+    pub fn waiting_by(self, wait_by: &'a dyn Fn(u32, Duration) -> OwnWait) -> Self {
+        Self { wait_by: Some(WaitBy(wait_by)), ..self }
     }
 
-    /// Returns the wait that follows in place of `wait`, if another one does.
-    pub(crate) fn adjust(&self, wait: Duration, attempts: Attempts) -> Option<Duration> {
-        let adjusted = self.adjust.and_then(|Adjust(adjust)| adjust(wait));
-        // Waits of 0s would never use up a budget, and the call would never end.
-        adjusted.filter(|adjusted| !(adjusted.is_zero() && attempts == Attempts::Unlimited))
+    /// Returns the wait that the program sets after attempt `attempt` in place of `due`, unless the
+    /// attempt itself ruled on it.
+    pub(crate) fn wait_by(&self, attempt: u32, due: Duration) -> OwnWait {
+        let WaitBy(wait_by) = self.wait_by.filter(|_| self.judgement.ruled.is_none())?;
+        wait_by(attempt, due)
     }
 
     /// Reports the failure to the breaker that admitted the attempt.
@@ -232,13 +230,11 @@ impl<'a> Verdict<'a> {
     #[must_use]
     pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
         let judgement = &mut self.judgement;
-        // Another member of a race may have asked for more.
-        judgement.min_wait = judgement.min_wait.max(attempt.min_wait());
         judgement.was_reset = attempt.was_reset();
         match attempt.ruling() {
             Some(Ruling::GiveUp) => judgement.retry = false,
             Some(Ruling::RetryAfter(wait)) => {
-                (judgement.retry, judgement.ruled, self.adjust) = (true, Some(wait), None);
+                (judgement.retry, judgement.ruled) = (true, Some(wait));
                 judgement.overruled = judgement.overruled.max(judgement.hinted_wait());
                 (judgement.hint, judgement.hint_of_others) = (None, None);
             }

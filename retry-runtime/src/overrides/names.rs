@@ -76,8 +76,16 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
 }
 
 /// Options of the attribute that are code, and not part of a policy.
-const CODE: &[&str] =
-    &["retry_on", "abort_on", "retry_after", "breaker", "quota", "on_failure", "on_retry"];
+const CODE: &[&str] = &[
+    "retry_on",
+    "abort_on",
+    "retry_after",
+    "wait_by",
+    "breaker",
+    "quota",
+    "on_failure",
+    "on_retry",
+];
 
 /// The key that an unknown word most likely stands for. `None` if the value has to be converted as
 /// well.

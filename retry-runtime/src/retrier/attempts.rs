@@ -211,8 +211,10 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);
         let failed = FailedAttempt::of(outcome, value);
         let when = self.when.as_mut().map(|when| &mut **when as _);
+        let of_call = self.on_retry.as_mut().map(|of_call| &mut **of_call as _);
         let (rules, attempt) = (self.rules, self.slots.ended().0);
-        self.common.settings.judge(Failing { rules, failed, known, attempt, when }, with);
+        let failing = Failing { rules, failed, known, attempt, when, of_call };
+        self.common.settings.judge(failing, with);
     }
 
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {

@@ -2,17 +2,19 @@
 //! and what follows from a failure.
 
 use core::fmt::Display;
+use core::ops::ControlFlow;
 use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::sealed::{Seal, Sealed};
-use crate::call::verdict::{HintSource, Judgement, Verdict};
+use crate::call::verdict::{HintSource, Judgement, OwnWait, Verdict};
 use crate::classify::fault::Fault;
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
 use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, Interrupted, SourceOf};
+use crate::retrier::listener::Listener;
 use crate::retrier::values::{FailedValue, PickedValue};
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
@@ -132,24 +134,24 @@ pub(super) struct Closures<E> {
     pub(super) classify: Vec<Arc<ClassOf<E>>>,
     pub(super) when: Vec<Arc<When<E>>>,
     pub(super) retry_after: Vec<Arc<RetryAfter<E>>>,
-    pub(super) adjust_wait: Vec<Arc<AdjustWait<E>>>,
+    pub(super) wait_by: Vec<Arc<WaitBy<E>>>,
     pub(super) on_retry: Vec<Arc<OnRetry<E>>>,
 }
 
 type ClassOf<E> = dyn Fn(&E) -> Option<Class> + Send + Sync;
 type When<E> = dyn Fn(&E) -> bool + Send + Sync;
 type RetryAfter<E> = dyn Fn(&E) -> Option<Duration> + Send + Sync;
-type AdjustWait<E> = dyn Fn(&E, Duration) -> Option<Duration> + Send + Sync;
+type WaitBy<E> = dyn Fn(u32, &E, Duration) -> ControlFlow<(), Duration> + Send + Sync;
 type OnRetry<E> = dyn Fn(&RetryEvent<'_, E>) + Send + Sync;
 
 impl<E> Clone for Closures<E> {
     fn clone(&self) -> Self {
-        let Self { classify, when, retry_after, adjust_wait, on_retry } = self;
+        let Self { classify, when, retry_after, wait_by, on_retry } = self;
         Self {
             classify: classify.clone(),
             when: when.clone(),
             retry_after: retry_after.clone(),
-            adjust_wait: adjust_wait.clone(),
+            wait_by: wait_by.clone(),
             on_retry: on_retry.clone(),
         }
     }
@@ -161,7 +163,7 @@ impl<E> Default for Closures<E> {
             classify: Vec::new(),
             when: Vec::new(),
             retry_after: Vec::new(),
-            adjust_wait: Vec::new(),
+            wait_by: Vec::new(),
             on_retry: Vec::new(),
         }
     }
@@ -336,28 +338,31 @@ impl<E> ErrorRules<E> {
         }
     }
 
-    /// Returns whether closures may give another wait.
-    #[inline]
-    pub(super) fn adjust_waits(&self) -> bool {
-        self.closures.as_deref().is_some_and(|closures| !closures.adjust_wait.is_empty())
-    }
-
     /// Returns whether closures listen to failures that will be retried.
     #[inline]
     pub(super) fn listen(&self) -> bool {
         self.closures.as_deref().is_some_and(|closures| !closures.on_retry.is_empty())
     }
 
-    /// Returns the wait that follows in place of `wait`, if a closure sets one; the closure that
-    /// was added last is tried first.
-    pub(super) fn adjusted(
+    /// Returns the wait that closures set after the failure of attempt `attempt`, or the end of the
+    /// call. Each closure gets the wait of the one before it, and those of the call come last.
+    pub(super) fn wait_by(
         &self,
         failed: &FailedAttempt<'_, E>,
-        wait: Duration,
-    ) -> Option<Duration> {
+        attempt: u32,
+        due: Duration,
+        of_call: Option<&mut dyn Listener<E>>,
+    ) -> OwnWait {
         let FailedAttempt::Error(error) = failed else { return None };
-        let closures = self.closures.as_deref()?;
-        closures.adjust_wait.iter().rev().find_map(|adjust| adjust(error, wait))
+        let closures = self.closures.as_deref().map_or(&[][..], |closures| &closures.wait_by);
+        let own = (!closures.is_empty())
+            .then(|| closures.iter().try_fold(due, |due, wait_by| wait_by(attempt, error, due)));
+        let due = match own {
+            Some(ControlFlow::Break(())) => return own,
+            Some(ControlFlow::Continue(wait)) => wait,
+            None => due,
+        };
+        of_call.and_then(|call| call.wait_by(attempt, error, due)).or(own)
     }
 
     /// Passes a failure that will be retried to the listeners of the retrier.

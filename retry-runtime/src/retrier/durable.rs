@@ -163,7 +163,9 @@ impl<D, V> Retrier<D, V> {
             Ok(error) => FailedAttempt::Error(error),
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
-        let verdict = self.common.settings.verdict(self.decider.rules(), &attempt, None);
+        let rules = self.decider.rules();
+        let wait_by = |number, due| rules.wait_by(&attempt, number, due, None);
+        let verdict = self.common.settings.verdict(rules, &attempt, None).waiting_by(&wait_by);
         let context = self.common.settings.context();
         // The state does not keep failures: a store has a history of its own.
         let end = context.end.with_history(0);

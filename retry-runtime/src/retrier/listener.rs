@@ -1,26 +1,38 @@
-//! The listeners of one call. A type of its own instead of a closure, so that the compiler reports a
-//! wrong listener once, and not again where the call is awaited.
+//! The closures of one call. A type of its own instead of a closure, so that the compiler reports a
+//! wrong closure once, and not again where the call is awaited.
 
 use core::marker::PhantomData;
+use core::ops::ControlFlow;
+use core::time::Duration;
 
 use crate::base::sealed::Seal;
+use crate::call::verdict::OwnWait;
 use crate::event::retry_event::RetryEvent;
 
-/// The functions called with each failure that will be retried.
+/// The functions called with each failure of one call: those that listen, and those that set the
+/// wait.
 ///
-/// Implemented by `()` and [`Listeners`]; its argument of a private type prevents other
+/// Implemented by `()`, [`Listeners`] and [`WaitsBy`]; its argument of a private type prevents other
 /// implementations.
 pub trait Listener<E> {
     /// Calls the listeners.
     #[doc(hidden)]
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal);
+
+    /// Returns the wait after the failure of attempt `attempt` in place of `due`, if one is set.
+    #[doc(hidden)]
+    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait;
 }
 
 impl<E> Listener<E> for () {
     fn call(&mut self, _: &RetryEvent<'_, E>, _: Seal) {}
+
+    fn wait_by(&mut self, _: u32, _: &E, _: Duration) -> OwnWait {
+        None
+    }
 }
 
-/// The listeners before the last one, and the last one.
+/// The closures before the last listener, and that one.
 pub struct Listeners<L, F, R> {
     pub(super) first: Option<L>,
     pub(super) last: F,
@@ -34,6 +46,39 @@ impl<E, L: Listener<E>, F: FnMut(&RetryEvent<'_, E>) -> R, R> Listener<E> for Li
         }
         (self.last)(event);
     }
+
+    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
+        self.first.as_mut()?.wait_by(attempt, error, due)
+    }
 }
 
 retry_rules::partial_debug!([L, F, R] Listeners<L, F, R>);
+
+/// The closures before the last one that sets the wait, and that one.
+pub struct WaitsBy<L, F> {
+    pub(super) first: Option<L>,
+    pub(super) last: F,
+}
+
+impl<E, L: Listener<E>, F> Listener<E> for WaitsBy<L, F>
+where
+    F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
+{
+    fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
+        if let Some(first) = &mut self.first {
+            first.call(event, Seal);
+        }
+    }
+
+    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
+        let first = self.first.as_mut().and_then(|first| first.wait_by(attempt, error, due));
+        let due = match first {
+            Some(ControlFlow::Break(())) => return first,
+            Some(ControlFlow::Continue(wait)) => wait,
+            None => due,
+        };
+        Some((self.last)(attempt, error, due))
+    }
+}
+
+retry_rules::partial_debug!([L, F] WaitsBy<L, F>);

@@ -1,5 +1,6 @@
 //! Building a retrier: from a policy, and the options added to it.
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -198,32 +199,45 @@ impl<D, V> Retrier<D, V> {
         self.with_closures(|closures| closures.retry_after.push(Arc::new(hint)))
     }
 
-    /// Uses this closure to replace the wait that would follow a failure: it is given the wait by
-    /// the server's word or the curve, jittered, and what it returns is slept as it is, neither
-    /// capped at `max_delay` nor bounded by `max_retry_after` nor jittered again. [`None`] leaves
-    /// the wait. Budget and deadline apply, and calls without a limit on their attempts never wait
-    /// for 0 s because of it.
+    /// Uses this closure to set the wait that follows a failure: a curve of the program's own, or the
+    /// end of the call. `wait_by = f` in the attribute.
     ///
-    /// In the attribute this is `retry_after = |error, wait| …`.
+    /// It gets the number of the failed attempt, the error, and the wait that is due: by the curve
+    /// with its jitter, or as the server asked. `Continue(wait)` is slept as it is, without
+    /// `max_delay`, `max_retry_after` and jitter; the limits on attempts and time apply. `Break(())`
+    /// ends the call, as a failure that is not retryable. Calls without a limit on their attempts
+    /// never wait for 0 s because of it. Of several closures, each gets the wait of the one before it.
+    ///
+    /// It is not called for an attempt that the policy's own `timeout` cuts off, nor if the attempt
+    /// itself ruled on its failure.
+    ///
+    /// A closure that borrows, or is not `Send + Sync`, belongs to a call:
+    /// [`Run::wait_by`](super::Run::wait_by).
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
     /// # use std::time::Duration;
+    /// use std::ops::ControlFlow::{Break, Continue};
+    ///
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() {
-    /// let retrier = Retrier::new(Policy::new().attempts(2))
-    ///     .opaque()
-    ///     .adjust_wait(|status: &u16, wait| (*status == 429).then(|| 2 * wait));
-    /// let error = retrier.run(|| async { Err::<(), _>(429) }).await.unwrap_err();
-    /// assert_eq!(error.waited(), Duration::from_secs(2));
+    /// let retrier = Retrier::new(Policy::new().attempts(5)).opaque().wait_by(
+    ///     |attempt, status: &u16, wait| match (status, attempt) {
+    ///         (429, _) => Continue(2 * wait),
+    ///         (_, 3) => Break(()),
+    ///         _ => Continue(Duration::from_secs(10)),
+    ///     },
+    /// );
+    /// let error = retrier.run(|| async { Err::<(), _>(500) }).await.unwrap_err();
+    /// assert_eq!((error.attempts(), error.waited()), (3, Duration::from_secs(20)));
     /// # }
     /// ```
-    pub fn adjust_wait<E, Kind, F>(self, adjust: F) -> Retrier<ForError<E>, V>
+    pub fn wait_by<E, Kind, F>(self, wait_by: F) -> Retrier<ForError<E>, V>
     where
         D: Decider<E, Kind>,
-        F: Fn(&E, Duration) -> Option<Duration> + Send + Sync + 'static,
+        F: Fn(u32, &E, Duration) -> ControlFlow<(), Duration> + Send + Sync + 'static,
     {
-        self.with_closures(|closures| closures.adjust_wait.push(Arc::new(adjust)))
+        self.with_closures(|closures| closures.wait_by.push(Arc::new(wait_by)))
     }
 
     /// Calls this closure with each failure that will be retried, before the wait.

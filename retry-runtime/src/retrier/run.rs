@@ -6,14 +6,16 @@ pub(crate) mod blocking;
 
 use core::future::Future;
 use core::marker::PhantomData;
+use core::ops::ControlFlow;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
 use crate::retrier::attempts::{CallState, Calls};
 use crate::retrier::decider::ErrorRules;
-use crate::retrier::listener::{Listener, Listeners};
+use crate::retrier::listener::{Listener, Listeners, WaitsBy};
 use crate::retrier::operation::Operation;
 use crate::retrier::settings::Common;
 use crate::retrier::values::Values;
@@ -115,6 +117,30 @@ where
     {
         let Parts { common, rules, operation, when, on_retry: first } = self.parts;
         let on_retry = Some(Listeners { first, last: listener, returned: PhantomData });
+        Run::of(Parts { common, rules, operation, when, on_retry })
+    }
+
+    /// For this call, sets the wait that follows a failure: see
+    /// [`Retrier::wait_by`](crate::Retrier::wait_by), whose closures come first.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// use std::ops::ControlFlow::{Break, Continue};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(9));
+    /// let mut waits = vec![std::time::Duration::from_millis(1); 2];
+    /// let error = retrier
+    ///     .blocking(|| Err::<(), _>("down"))
+    ///     .wait_by(|_, _, _| waits.pop().map_or(Break(()), Continue))
+    ///     .call();
+    /// assert_eq!(error.unwrap_err().attempts(), 3);
+    /// ```
+    pub fn wait_by<F>(self, wait_by: F) -> Run<'r, Op, Fut, T, E, V, W, WaitsBy<L, F>>
+    where
+        F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
+    {
+        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
+        let on_retry = Some(WaitsBy { first, last: wait_by });
         Run::of(Parts { common, rules, operation, when, on_retry })
     }
 }

@@ -1,6 +1,7 @@
 //! [`RetrierSettings`]: everything that governs a retrier whatever its errors are; and what a call
 //! does between its attempts, async or not.
 
+use core::cell::RefCell;
 use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
@@ -57,6 +58,8 @@ pub(super) struct Failing<'a, E> {
     pub(super) attempt: Option<&'a Attempt>,
     /// The predicate of the call.
     pub(super) when: Option<&'a mut dyn FnMut(&E) -> bool>,
+    /// The other closures of the call, which may set the wait.
+    pub(super) of_call: Option<&'a mut dyn Listener<E>>,
 }
 
 /// A call that needs a driver from its first attempt on.
@@ -180,15 +183,18 @@ impl RetrierSettings {
     #[inline(never)]
     pub(super) fn judge<E>(&self, failing: Failing<'_, E>, with: &mut dyn FnMut(Verdict<'_>)) {
         self.warn();
-        let Failing { rules, failed, known, attempt, when } = failing;
-        let adjust = |wait| rules.adjusted(&failed, wait);
-        let mut verdict = match known {
+        let Failing { rules, failed, known, attempt, when, of_call } = failing;
+        let of_call = RefCell::new(of_call);
+        let wait_by = |attempt, due| {
+            let mut of_call = of_call.borrow_mut();
+            let of_call = of_call.as_mut().map(|of_call| &mut **of_call as _);
+            rules.wait_by(&failed, attempt, due, of_call)
+        };
+        let verdict = match known {
             Some(known) => known.on(rules.shown(&failed)),
             None => self.verdict(rules, &failed, when),
         };
-        if rules.adjust_waits() {
-            verdict = verdict.adjusted(&adjust);
-        }
+        let mut verdict = verdict.waiting_by(&wait_by);
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }

@@ -3,6 +3,7 @@
 
 use std::future::pending;
 use std::io;
+use std::ops::ControlFlow::Continue;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,12 +40,12 @@ async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_largest_minimum_wait_of_all_members_counts() {
-    #[retry(hedge = "10ms", context = cx)]
+async fn a_wait_that_a_member_ruled_wins_over_wait_by() {
+    #[retry(hedge = "10ms", context = cx, wait_by = |_, _, _| Continue(secs(60)))]
     async fn fetch(calls: &Calls) -> Result<u32, Failure> {
         let call = calls.make();
         if call == 1 {
-            cx.at_least(secs(9));
+            cx.retry_after(secs(9));
         }
         sleep(millis(20)).await;
         if call > 2 { Ok(call) } else { Err(Failure::Busy(call)) }

@@ -1,6 +1,7 @@
 //! `hold`: one call's server has asked for a wait, and all calls of the breaker keep to it.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,22 +113,16 @@ async fn retry_after_of_the_program_does_not_hold_the_breaker() {
         cx.retry_after(secs(30));
         Err(Classified(Class::RATE_LIMIT, None))
     }
-    #[retry(attempts = 2, breaker = breaker, context = cx)]
-    async fn by_minimum(breaker: &CircuitBreaker) -> Result<(), RetryError<Classified>> {
-        cx.at_least(secs(30));
-        Err(Classified(Class::RATE_LIMIT, None))
-    }
-    #[retry(attempts = 2, breaker = breaker, retry_after = |_, _| Some(secs(30)))]
+    #[retry(attempts = 2, breaker = breaker, wait_by = |_, _, _| ControlFlow::Continue(secs(30)))]
     async fn by_closure(breaker: &CircuitBreaker) -> Result<(), RetryError<Classified>> {
         Err(Classified(Class::RATE_LIMIT, None))
     }
     let breaker = breaker(HOLDING.failure_threshold(100));
     let start = Instant::now();
     by_ruling(&breaker).await.unwrap_err();
-    by_minimum(&breaker).await.unwrap_err();
     by_closure(&breaker).await.unwrap_err();
-    assert_eq!(start.elapsed(), secs(90));
-    assert_eq!((breaker.held_for(), breaker.snapshot().outcomes.failures), (Duration::ZERO, 6));
+    assert_eq!(start.elapsed(), secs(60));
+    assert_eq!((breaker.held_for(), breaker.snapshot().outcomes.failures), (Duration::ZERO, 4));
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,5 +54,6 @@ mod stop_and_wait;
 mod support;
 mod sync;
 mod timeout;
+mod wait_by;
 mod when_open;
 mod when_open_retrier;

@@ -1,6 +1,7 @@
 //! `max_retry_after`: a server that asks for a longer wait ends the call; and
 //! `RetryError::retry_after`, the wait that it asked for.
 
+use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,16 +185,8 @@ async fn a_wait_that_the_program_sets_is_not_bounded() {
         cx.retry_after(own);
         Err(asks(server))
     }
-    #[retry(attempts = 2, max_retry_after = "1m", context = cx)]
-    async fn at_least(server: Duration, least: Duration) -> Result<(), RetryError<Classified>> {
-        cx.at_least(least);
-        Err(asks(server))
-    }
-    #[retry(attempts = 2, max_retry_after = "1m", retry_after = |_, wait| own.map(|own| own + wait))]
-    async fn replaced(
-        server: Duration,
-        own: Option<Duration>,
-    ) -> Result<(), RetryError<Classified>> {
+    #[retry(attempts = 2, max_retry_after = "1m", wait_by = |_, _, wait| Continue(own + wait))]
+    async fn replaced(server: Duration, own: Duration) -> Result<(), RetryError<Classified>> {
         Err(asks(server))
     }
     let minute = secs(60);
@@ -202,18 +195,13 @@ async fn a_wait_that_the_program_sets_is_not_bounded() {
         let error = ruled(2 * HOUR, own).await.unwrap_err();
         assert_eq!((error.reason(), error.waited()), (Reason::Attempts, own));
         assert_eq!(error.retry_after(), Some(2 * HOUR), "what the server asked for is kept");
-        let error = replaced(minute, Some(own)).await.unwrap_err();
+        let error = replaced(minute, own).await.unwrap_err();
         assert_eq!((error.reason(), error.waited()), (Reason::Attempts, own + minute));
-        let error = replaced(HOUR, Some(own)).await.unwrap_err();
+        let error = replaced(HOUR, own).await.unwrap_err();
         assert_eq!((error.reason(), error.waited()), (Reason::Attempts, own + HOUR));
-        let error = at_least(minute, own).await.unwrap_err();
-        assert_eq!((error.reason(), error.waited()), (Reason::Attempts, own.max(minute)));
-        // The least wait leaves the server's as it is.
-        assert_eq!(at_least(HOUR, own).await.unwrap_err().reason(), Reason::RetryAfter);
     }
-    assert_eq!(replaced(HOUR, None).await.unwrap_err().reason(), Reason::RetryAfter);
     let retrier = Retrier::new(Policy::new().attempts(2).max_retry_after(minute)).classified();
-    let retrier = retrier.adjust_wait(|_, wait| Some(wait + HOUR));
+    let retrier = retrier.wait_by(|_, _, wait| Continue(wait + HOUR));
     let error = retrier.run(|| async { Err::<(), _>(asks(HOUR)) }).await.unwrap_err();
     assert_eq!((error.reason(), error.waited()), (Reason::Attempts, 2 * HOUR));
 }

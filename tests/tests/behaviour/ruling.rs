@@ -1,5 +1,4 @@
-//! Rulings where an error is raised: `cx.give_up()`, `cx.retry_after(…)`, `cx.at_least(…)` and
-//! `cx.reset()`.
+//! Rulings where an error is raised: `cx.give_up()`, `cx.retry_after(…)` and `cx.reset()`.
 
 use std::cell::Cell;
 use std::io::{Error, ErrorKind};
@@ -147,18 +146,4 @@ async fn a_deadline_continues_over_a_reset() {
     let error = fetch().await.unwrap_err();
     assert_eq!(error.reason(), Reason::Deadline);
     assert_eq!(error.attempts(), 10);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_least_wait_lengthens_the_curve_and_a_hint_and_obeys_the_budget() {
-    #[retry(attempts = 4, budget = "20s", context = cx)]
-    async fn fetch(least: &[u32]) -> Result<(), RetryError<Error>> {
-        let least = least.get(cx.number() as usize - 1).copied().unwrap_or(0);
-        cx.at_least(S * least);
-        Err(Error::from(ErrorKind::ConnectionReset))?
-    }
-    let error = fetch(&[5, 1, 0]).await.unwrap_err();
-    assert_eq!((error.reason(), error.waited()), (Reason::Attempts, (5 + 2 + 4) * S));
-    let error = fetch(&[5, 16]).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts()), (Reason::Budget, 2));
 }

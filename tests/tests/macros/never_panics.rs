@@ -133,6 +133,7 @@ const OPTIONS: &[&str] = &[
     "abort_on = [matches(A | B if x), when(f)]",
     "classify = kind_of",
     "retry_after = |e| e.wait()",
+    "wait_by = |n, e, d| e.wait(n, d)",
     "breaker = DB",
     "breaker(failure_rate = 0.5, window_calls = 0)",
     "breaker(slow_call = \"2s\")",

@@ -102,6 +102,7 @@ mod limits {
     ],
     abort_on = [matches(ApiError::Corrupt)],
     retry_after = |e: &ApiError| e.retry_after(),
+    wait_by = |_, _: &ApiError, wait| std::ops::ControlFlow::Continue(wait),
     breaker = DB,
     quota = OUTBOUND,
     on_failure = fallback(cached),

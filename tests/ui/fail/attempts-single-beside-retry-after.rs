@@ -19,7 +19,7 @@ async fn without_hold() -> Result<u32, RetryError<String>> {
     Ok(7)
 }
 
-#[retry(attempts = 1, retry_after = |_: &String, wait| Some(wait / 2), breaker = HOLDING)]
+#[retry(attempts = 1, wait_by = |_, _: &String, wait| std::ops::ControlFlow::Continue(wait / 2), breaker = HOLDING)]
 async fn of_this_call_only() -> Result<u32, RetryError<String>> {
     Ok(7)
 }

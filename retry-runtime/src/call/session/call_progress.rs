@@ -5,6 +5,7 @@
 
 use core::fmt;
 use core::mem;
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
@@ -387,6 +388,7 @@ impl CallProgress {
         attempt: u32,
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
+        let number = attempt;
         let attempt = attempt.saturating_sub(self.forgiven().made);
         if context.timed_out() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
@@ -418,16 +420,20 @@ impl CallProgress {
             None => policy.wait_interval(attempt, previous),
         };
         let wait = random::between(shortest, longest);
-        let mut delay = match verdict.adjust(wait, policy.get_attempts()) {
-            Some(adjusted) => adjusted,
+        let mut delay = match verdict.wait_by(number, wait) {
+            Some(ControlFlow::Break(())) => return Err(Reason::NotRetryable),
+            // Waits of 0s would never use up a budget, and the call would never end.
+            Some(ControlFlow::Continue(own))
+                if own.is_zero() && policy.get_attempts() == Attempts::Unlimited =>
+            {
+                wait
+            }
+            Some(ControlFlow::Continue(own)) => own,
             None if asked.is_some_and(|asked| asked > context.max_retry_after(policy)) => {
                 return Err(Reason::RetryAfter);
             }
             None => wait,
         };
-        if !judgement.min_wait.is_zero() {
-            delay = delay.max(judgement.min_wait);
-        }
         if context.waits_for_breaker {
             if let Some(breaker) = context.breaker {
                 delay = delay.max(open_for(breaker)?);

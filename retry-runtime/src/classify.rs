@@ -25,7 +25,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::full_text::{LONGEST_CHAIN, text_without_bodies};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 pub use crate::base::class::Class;
 pub(crate) use hint::Hint;

@@ -15,7 +15,7 @@ use crate::base::name::Name;
 use crate::event::log_level::LogLevel;
 use crate::event::transition::Transition;
 use crate::event::warning::Warning;
-use crate::outcome::error::{Ended, Reason, Rounded};
+use crate::outcome::ended::{Ended, Reason, Rounded};
 
 /// Something that happened to a call, a breaker, a quota or a policy;
 /// [`on_event`](crate::on_event), `tracing` and `metrics` receive it.

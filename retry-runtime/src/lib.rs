@@ -226,9 +226,11 @@ pub use retrier::durable;
 pub use tower::reqwest_middleware;
 
 pub use outcome::Missing;
-pub use outcome::error::{Interrupted, Reason, RetryError};
+pub use outcome::ended::Reason;
+pub use outcome::error::RetryError;
 #[doc(hidden)]
 pub use outcome::error::{IsStdError, NotBehindAnAlias};
+pub use outcome::interrupted::Interrupted;
 pub use outcome::past_failure::PastFailure;
 
 #[doc(inline)]

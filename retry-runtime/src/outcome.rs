@@ -4,6 +4,8 @@
 //! error for a type that cannot answer points at the user's own tokens.
 
 pub(crate) mod past_failure;
+pub(crate) mod ended;
+pub(crate) mod interrupted;
 pub(crate) mod error;
 pub(crate) mod shape;
 pub(crate) mod interruption;
@@ -13,7 +15,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use crate::base::sealed::Seal;
-use crate::outcome::error::{AttemptError, Ended, Interrupted, IntoError, RetryError, SourceOf};
+use crate::outcome::ended::Ended;
+use crate::outcome::error::{IntoError, RetryError, SourceOf};
+use crate::outcome::interrupted::{AttemptError, Interrupted};
 
 /// A return type that shows whether it is a failure.
 #[diagnostic::on_unimplemented(

@@ -45,7 +45,9 @@ pub use crate::classify::pattern::Pattern;
 pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1;
 pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
-pub use crate::outcome::error::{AttemptError, Ended, Interrupted, IntoError, RetryError};
+pub use crate::outcome::ended::Ended;
+pub use crate::outcome::error::{IntoError, RetryError};
+pub use crate::outcome::interrupted::{AttemptError, Interrupted};
 pub use crate::outcome::{
     Continue, Fallback, FallbackNow, Interruptible, Missing, Nothing, Outcome, Plain, gave_up, kind,
 };

@@ -18,7 +18,7 @@ use crate::call::call_context::{CallContext, LimitKind, Timing};
 use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::Interruptible;
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 /// The times that the session needs.
 pub trait CallTiming {

@@ -7,7 +7,9 @@ use core::task::{Context, Poll};
 
 use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
-use crate::outcome::error::{AttemptError, Ended, RetryError, SourceOf};
+use crate::outcome::ended::Ended;
+use crate::outcome::error::{RetryError, SourceOf};
+use crate::outcome::interrupted::AttemptError;
 use crate::outcome::past_failure::PastFailure;
 
 /// The outcome of an attempt of such a call.

@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::{ErrorDisplay, ErrorView};
 use crate::classify::{Class, Hint};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 

@@ -109,7 +109,7 @@ pub(super) mod tests {
     use core::time::Duration;
 
     use crate::classify::{self, Class, Classify};
-    use crate::outcome::error::Interrupted;
+    use crate::outcome::interrupted::Interrupted;
 
     /// Asserts that an error of a client that is created from an interruption keeps its class, its
     /// wait and itself.

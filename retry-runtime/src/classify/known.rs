@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Class, Hint};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 /// An error type whose meaning is known.
 pub trait KnownError: Error + 'static {

@@ -8,7 +8,8 @@ use retry_rules::Attempts;
 
 use crate::base::full_text::full_text;
 use crate::base::name::Name;
-use crate::outcome::error::{Interrupted, Rounded};
+use crate::outcome::ended::Rounded;
+use crate::outcome::interrupted::Interrupted;
 
 /// A failed attempt that will be retried, as `on_retry = |event| …` sees it.
 ///

@@ -6,7 +6,7 @@ use core::time::Duration;
 use retry_rules::Invalid;
 
 use crate::base::name::Name;
-use crate::outcome::error::Rounded;
+use crate::outcome::ended::Rounded;
 
 /// A policy, a function or a family of breakers that does not work as its author expects:
 /// [`Event::Warning`](crate::Event::Warning).

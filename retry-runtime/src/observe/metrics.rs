@@ -27,7 +27,7 @@ use metrics::{
 use crate::base::name::Name;
 use crate::event::Event;
 use crate::event::transition::{State, Transition};
-use crate::outcome::error::Reason;
+use crate::outcome::ended::Reason;
 use crate::site::labels::{of_name, of_reason, text};
 #[cfg(feature = "sites")]
 use crate::site::registry::sites;

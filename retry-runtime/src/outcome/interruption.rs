@@ -4,7 +4,7 @@
 use core::marker::PhantomData;
 
 use crate::outcome::Interruptible;
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 /// The return type of a function.
 #[derive(Debug)]

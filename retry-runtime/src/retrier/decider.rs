@@ -13,7 +13,8 @@ use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
 use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::{AttemptError, Interrupted, SourceOf};
+use crate::outcome::error::SourceOf;
+use crate::outcome::interrupted::{AttemptError, Interrupted};
 use crate::retrier::listener::Listener;
 use crate::retrier::values::{FailedValue, PickedValue};
 

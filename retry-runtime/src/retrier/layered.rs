@@ -10,7 +10,9 @@ use super::decider::Decider;
 use super::operation::Operation;
 use super::settings::RetrierSettings;
 use super::values::Values;
-use crate::outcome::error::{AttemptError, Ended, Reason, RetryError};
+use crate::outcome::ended::{Ended, Reason};
+use crate::outcome::error::RetryError;
+use crate::outcome::interrupted::AttemptError;
 
 /// Calls without closures of their own.
 type ServiceCalls<'p, 'r, Op, E, V> = Calls<'p, 'r, Op, E, V, fn(&E) -> bool, ()>;

@@ -5,7 +5,7 @@ use core::fmt::{self, Debug, Display};
 
 use crate::base::sealed::{Sealed, shared_closure};
 use crate::classify::Classify;
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 /// Decides which values of type `T` are failures.
 ///

@@ -3,7 +3,7 @@
 use retry_rules::history;
 
 use crate::event::log_level::LogLevel;
-use crate::outcome::error::Reason;
+use crate::outcome::ended::Reason;
 
 /// The options of a function or a retrier about the end of its calls.
 #[derive(Clone, Copy, Debug)]

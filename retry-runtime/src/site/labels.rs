@@ -4,7 +4,7 @@ use metrics::{Label, SharedString};
 
 use crate::base::name::{Name, NameText};
 use crate::base::sync::Arc;
-use crate::outcome::error::Reason;
+use crate::outcome::ended::Reason;
 
 /// The labels of a function: its name, together with each reason. Created once: a metric borrows
 /// static labels, but would allocate any others at each failure.

@@ -10,8 +10,8 @@ use crate::base::linked::linked;
 use crate::event::snapshot::Snapshot;
 #[cfg(not(retry_loom))]
 use crate::event::transition::State;
-use crate::outcome::error::Reason;
-use crate::outcome::error::Rounded;
+use crate::outcome::ended::Reason;
+use crate::outcome::ended::Rounded;
 use crate::site::Site;
 #[cfg(not(retry_loom))]
 use crate::site::families::families;

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::base::clock::nanos_of;
 use crate::event::Event;
-use crate::outcome::error::Reason;
+use crate::outcome::ended::Reason;
 
 /// The outcomes of the calls of one function since the program started.
 ///

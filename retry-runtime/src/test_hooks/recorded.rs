@@ -4,8 +4,8 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::event::Event;
-use crate::outcome::error::Reason;
-use crate::outcome::error::Rounded;
+use crate::outcome::ended::Reason;
+use crate::outcome::ended::Rounded;
 
 /// An attempt and its outcome; see
 /// [`Testing::attempts`](crate::testing::Testing::attempts).

@@ -3,7 +3,7 @@
 use ::redis::{ErrorKind, RedisError, RetryMethod, ServerErrorKind};
 
 use crate::classify::{Class, KnownError};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 impl KnownError for RedisError {
     fn known_class(&self) -> Option<Class> {

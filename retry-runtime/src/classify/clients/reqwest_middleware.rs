@@ -5,7 +5,7 @@ use core::error::Error as StdError;
 use ::reqwest_middleware::Error;
 
 use crate::classify::{Class, KnownError};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 /// The error that this one stands for: its own source is the source of that one.
 pub(super) fn inside(error: &Error) -> &(dyn StdError + 'static) {

@@ -2,7 +2,7 @@
 //! of Postgres and `MySQL`, the result code of `SQLite`.
 
 use crate::classify::{Class, KnownError, sqlstate};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 macro_rules! known {
     ($core:ident) => {

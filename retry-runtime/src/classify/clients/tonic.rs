@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 use crate::classify::{Class, Hint, KnownError, by_texts, by_types, links, text, text_of};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 impl KnownError for Status {
     fn known_class(&self) -> Option<Class> {

@@ -5,7 +5,7 @@ use ::tungstenite::error::ProtocolError;
 
 use crate::classify::{Class, Classify as _, Hint, KnownError};
 use crate::http::{StatusError, retry_after};
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 impl KnownError for Error {
     fn known_class(&self) -> Option<Class> {

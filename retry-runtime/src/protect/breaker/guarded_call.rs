@@ -6,7 +6,7 @@ use core::future::Future;
 use super::{CircuitBreaker, Permit};
 use crate::base::sealed::Seal;
 use crate::outcome::SyncResult;
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 impl CircuitBreaker {
     /// Calls `f` if the breaker admits the call; an `Err` counts as a failure.

@@ -5,7 +5,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::base::name::Name;
-use crate::outcome::error::Interrupted;
+use crate::outcome::interrupted::Interrupted;
 
 /// A circuit breaker did not let a call through.
 ///

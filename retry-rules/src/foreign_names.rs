@@ -181,45 +181,6 @@ pub const BACKOFF: &[ForeignName] = &[
     ("list waits values", "delays"),
 ];
 
-/// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
-///
-/// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
-pub const WORKFLOW: &[ForeignName] = &[
-    // Of a step.
-    ("run command cmd script bash sh", "shell"),
-    ("needs dependencies after requires", "depends_on"),
-    ("if onlyif condition", "when"),
-    ("continueonerror allowfailure ignoreerrors ignorefailure", "on_failure = continue"),
-    ("cwd dir chdir workdir directory", "working_dir"),
-    ("variables vars environ environment", "env"),
-    ("register output outputs saveas", "capture"),
-    ("timeoutminutes", "timeout = 5m"),
-    ("label title", "name"),
-    (
-        "exitcode exitcodes retryexitcodes retryonexitcode retryonexitcodes",
-        "retry_on = [{ exit_code: … }]",
-    ),
-    // Of a limit.
-    ("by key field each group groupby partition", "per"),
-    ("rate max most count concurrency", "limit"),
-    // Of a map.
-    ("items source data loop matrix list over inputs", "input"),
-    ("steps commands do template tasks run shell command script", "agent_template = [ … ]"),
-    ("parallelism parallel jobs workers maxconcurrency maxworkers forks threads", "max_parallel"),
-    ("limit take first", "max_items"),
-    ("skip", "offset"),
-    ("key id idfield", "item_id"),
-    ("where", "filter"),
-    ("orderby sort", "sort_by"),
-    ("unique uniqueby", "distinct"),
-    ("priorityweight weight urgency rank nice", "priority"),
-    // Of a file.
-    ("steps jobs script run stages do", "commands = [ … ]"),
-    ("envfile dotenv", "env_files = [ … ]"),
-    ("onerror errors errorhandling", "error_policy = { … }"),
-    ("foreach mapreduce items", "map = { … }"),
-];
-
 /// Words for values.
 const VALUES: &[ForeignName] = &[
     ("ignore pass warn proceed skip resume", "continue"),
@@ -246,7 +207,7 @@ pub fn word_here<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// A name as it is compared: without case, `_` and `-`, and without a leading `with`.
-pub(crate) fn plain(word: &str) -> String {
+pub fn plain(word: &str) -> String {
     let letters = word.chars().filter(|letter| !matches!(letter, '_' | '-'));
     let plain = letters.flat_map(char::to_lowercase).collect::<String>();
     match plain.strip_prefix("with") {
@@ -355,7 +316,6 @@ mod tests {
             ("wait_fixed", "2", RETRY, "backoff: fixed, initial_delay: 1s"),
             ("fallback", "f", RETRY, "on_failure"),
             ("failureRateThreshold", "50", BREAKER, "failure_rate: 0.5"),
-            ("exit_codes", "[75]", WORKFLOW, "retry_on: [{ exit_code: … }]"),
         ] {
             let cure = cures(word, value, table).next().expect("a name of the table");
             assert_eq!(in_file(&cure), here, "{word}: {value}");
@@ -379,9 +339,7 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), all);
         }
-        for (names, _) in
-            [RETRY, RETRY_ADVICE, HEDGE_ADVICE, BREAKER, QUOTA, WORKFLOW, VALUES].concat()
-        {
+        for (names, _) in [RETRY, RETRY_ADVICE, HEDGE_ADVICE, BREAKER, QUOTA, VALUES].concat() {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }

@@ -1,8 +1,47 @@
 //! Keys of other tools and libraries. None of them is accepted; an error about one names the key to
 //! write.
 
-use retry_rules::foreign_names::{BACKOFF, BREAKER, RETRY, WORKFLOW, cures, in_file};
+use retry_rules::foreign_names::{BACKOFF, BREAKER, ForeignName, RETRY, cures, in_file};
 use retry_rules::suggest::nearest;
+
+/// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
+///
+/// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
+const WORKFLOW: &[ForeignName] = &[
+    // Of a step.
+    ("run command cmd script bash sh", "shell"),
+    ("needs dependencies after requires", "depends_on"),
+    ("if onlyif condition", "when"),
+    ("continueonerror allowfailure ignoreerrors ignorefailure", "on_failure = continue"),
+    ("cwd dir chdir workdir directory", "working_dir"),
+    ("variables vars environ environment", "env"),
+    ("register output outputs saveas", "capture"),
+    ("timeoutminutes", "timeout = 5m"),
+    ("label title", "name"),
+    (
+        "exitcode exitcodes retryexitcodes retryonexitcode retryonexitcodes",
+        "retry_on = [{ exit_code: … }]",
+    ),
+    // Of a limit.
+    ("by key field each group groupby partition", "per"),
+    ("rate max most count concurrency", "limit"),
+    // Of a map.
+    ("items source data loop matrix list over inputs", "input"),
+    ("steps commands do template tasks run shell command script", "agent_template = [ … ]"),
+    ("parallelism parallel jobs workers maxconcurrency maxworkers forks threads", "max_parallel"),
+    ("limit take first", "max_items"),
+    ("skip", "offset"),
+    ("key id idfield", "item_id"),
+    ("where", "filter"),
+    ("orderby sort", "sort_by"),
+    ("unique uniqueby", "distinct"),
+    ("priorityweight weight urgency rank nice", "priority"),
+    // Of a file.
+    ("steps jobs script run stages do", "commands = [ … ]"),
+    ("envfile dotenv", "env_files = [ … ]"),
+    ("onerror errors errorhandling", "error_policy = { … }"),
+    ("foreach mapreduce items", "map = { … }"),
+];
 
 /// Returns what to write for a key that is called `key` in another tool or library and has the
 /// value `written` there, if it is one of the `known` keys.
@@ -33,4 +72,20 @@ fn name(cure: &str) -> &str {
 /// Returns whether this is a setting of how a step is retried.
 fn is_setting(name: &str) -> bool {
     ["attempts", "backoff", "initial_delay", "max_delay", "jitter"].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use retry_rules::foreign_names::plain;
+
+    use super::*;
+
+    #[test]
+    fn keys_of_other_tools_are_known_with_what_is_written_here() {
+        for (names, _) in WORKFLOW {
+            assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
+        }
+        let here = key_of_others("exit_codes", "[75]", &["retry_on"]);
+        assert_eq!(here.as_deref(), Some("retry_on: [{ exit_code: … }]"));
+    }
 }

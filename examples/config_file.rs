@@ -5,9 +5,9 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
-use retry_runtime::{CommandConfig, OnFailure, Retrier};
+use retry_runtime::{Retrier, RetryConfig};
 
-fn read(file: &str) -> Result<CommandConfig, Box<dyn Error>> {
+fn read(file: &str) -> Result<RetryConfig, Box<dyn Error>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(file);
     Ok(serde_saphyr::from_str(&std::fs::read_to_string(path)?)?)
 }
@@ -15,9 +15,9 @@ fn read(file: &str) -> Result<CommandConfig, Box<dyn Error>> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let config = read("fetch.yml")?;
-    println!("fetch.yml: {}", config.retry.bare_policy);
+    println!("fetch.yml: {}", config.bare_policy);
 
-    let retrier = Retrier::from_config(&config.retry).name("fetch");
+    let retrier = Retrier::from_config(&config).name("fetch");
     let mut call = 0;
     let rows = retrier.run(|| {
         call += 1;
@@ -26,13 +26,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     println!("succeeded at call {}", rows.await?);
 
-    // Acting on the failure is up to the program, which knows what a command is.
     let full = || async { Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull)) };
     if let Err(gave_up) = retrier.run(full).await {
         println!("{gave_up:#}");
-        if let OnFailure::Fallback { command } = &config.on_failure {
-            println!("now it would run {command}");
-        }
     }
 
     for file in ["wrong.yml", "typo.yml"] {

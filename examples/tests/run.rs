@@ -150,7 +150,6 @@ fn config_file() {
             "5 attempts, linear from 10ms by 20ms",
             "succeeded at call 3",
             "gave up after 1 attempt (the failure is not retryable): no storage space",
-            "it would run ./save-locally.sh",
             "is longer than `max_delay`",
             "unknown field `backof`",
         ],

@@ -5,9 +5,9 @@
 
 use std::fmt::Debug;
 
-use retry_rules::file::{TaskStyle, WorkflowStyle};
 use retry_rules::{Attempts, Policy};
-use retry_runtime::CommandConfig;
+use retry_runtime::RetryConfig;
+use retry_workflow::{ErrorPolicy, TaskKeys};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,17 +18,16 @@ pub(crate) fn check(text: &str) {
         if let Some(policy) = format.read::<Policy>(text) {
             keeps_the_rules_and_comes_back(policy, text);
         }
-        if let Some(style) = format.read::<WorkflowStyle>(text) {
-            keeps_the_rules_and_comes_back(style.into(), text);
+        if let Some(policy) = format.read::<ErrorPolicy>(text) {
+            keeps_the_rules_and_comes_back(*policy.get_retry_config(), text);
         }
-        if let Some(style) = format.read::<TaskStyle>(text) {
-            keeps_the_rules_and_comes_back(style.into(), text);
+        if let Some(policy) = format.read::<TaskKeys>(text).and_then(|keys| keys.policy().ok()) {
+            keeps_the_rules_and_comes_back(policy, text);
         }
-        if let Some(config) = format.read::<CommandConfig>(text) {
-            keeps_the_rules_and_comes_back(config.retry.bare_policy, text);
+        if let Some(config) = format.read::<RetryConfig>(text) {
+            keeps_the_rules_and_comes_back(config.bare_policy, text);
             for again in comes_back(&config, text) {
-                assert!(same(again.retry.bare_policy, config.retry.bare_policy), "{text}");
-                assert_eq!(again.on_failure, config.on_failure, "{text}");
+                assert!(same(again.bare_policy, config.bare_policy), "{text}");
                 // Matchers cannot be compared, but their text can.
                 assert_eq!(Format::Json.write(&again, text), Format::Json.write(&config, text));
             }

@@ -58,6 +58,7 @@ impl SlowCalls {
 /// assert_eq!(BreakerConfig::new().get_half_open(), HalfOpen::Probes);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum HalfOpen {
     /// It closes. The default.

@@ -1,15 +1,9 @@
-//! Settings in files (feature `serde`): a policy in three forms, a breaker, a quota.
+//! Settings in files (feature `serde`): a policy, a breaker, a quota.
 //!
-//! - **command style**, the form of [`Policy`](crate::Policy) itself: the options of the attribute
-//!   that set a policy, with `retry_budget` for `budget`, and `jitter_factor` and `max_hedges`;
-//! - **workflow style**, [`WorkflowStyle`]: the same without `deadline`, `timeout` and `hedge`, but
-//!   with `max_attempts`, and a `backoff` that contains its delays (`delay`, `initial`, `increment`,
-//!   `multiplier`);
-//! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts), `retry_delay` and
-//!   `max_retry_delay` in seconds, and `max_retry_after`.
-//!
-//! A [`BreakerConfig`](crate::BreakerConfig) has the settings of `breaker(…)` in the attribute as
-//! its keys, and a [`QuotaConfig`](crate::QuotaConfig) has the settings of its builder.
+//! A [`Policy`](crate::Policy) has the options of the attribute that set one as its keys, with
+//! `retry_budget` for `budget`, and `jitter_factor` and `max_hedges`. A
+//! [`BreakerConfig`](crate::BreakerConfig) has the settings of `breaker(…)`, and a
+//! [`QuotaConfig`](crate::QuotaConfig) the settings of its builder.
 //!
 //! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`, and a limit may also be
 //! `unlimited`. Unknown keys are errors, and all settings must obey the rules of
@@ -18,42 +12,35 @@
 //! A policy is `Copy` and can be used in a `const`, so custom delays from a file are kept until the
 //! program ends, each distinct list once.
 
-mod scalar;
-
-mod attempts;
-mod backoff;
-mod jitter;
+mod reader;
+mod value;
 mod span;
-mod bound;
-
+mod backoff;
 mod invalid_keys;
+mod config;
 mod draft;
-mod map_only;
+mod text;
 
-mod config_keys;
-mod command;
-mod known_keys;
-mod workflow;
-mod task;
+use std::sync::LazyLock;
+use std::vec::Vec;
 
-mod breaker;
-mod quota;
+use crate::rules::options::POLICY;
 
-pub use command::CommandKeys;
 pub use invalid_keys::InvalidKeys;
-pub use map_only::from_map;
 pub use span::Span;
-pub use task::{TaskKeys, TaskStyle};
-pub use workflow::{WorkflowKeys, WorkflowStyle};
 
-/// For overrides, and schemas of files.
+/// For overrides, and the files of jobs.
 #[doc(hidden)]
-pub use backoff::CURVES;
+pub use self::{
+    backoff::CURVES,
+    config::Config,
+    draft::{Draft, write},
+    reader::{Keys, Message, first_name, read},
+    span::Seconds,
+    value::{ParsedValue, ValueKind, ValueSeed},
+};
+
+/// The keys of a policy, with all their names.
 #[doc(hidden)]
-pub use command::{KEYS, NotHere, OnlyForCommands};
-#[doc(hidden)]
-pub use draft::Draft;
-#[doc(hidden)]
-pub use known_keys::{Keys, from_known_keys};
-#[doc(hidden)]
-pub use scalar::{MapFrom, Scalar, WrittenNumber};
+pub static KEYS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| POLICY.iter().flat_map(|option| option.keys).copied().collect());

@@ -85,17 +85,3 @@ pub fn unknown_word<E: serde::de::Error>(
         _ => format!("\"{word}\": expected {expected}"),
     })
 }
-
-/// Creates the error for an unknown choice among the `known` ones.
-#[cfg(feature = "serde")]
-pub fn unknown_choice<E: serde::de::Error>(word: &str, known: &'static [&'static str]) -> E {
-    let error = E::unknown_variant(word, known);
-    let text = format!("{error}");
-    let default = format!("unknown variant `{word}`, ");
-    match (text.trim_end().strip_prefix(&default), meant(word, known)) {
-        (Some(rest), Some(meant)) => {
-            E::custom(format!("unknown variant `{word}`: did you mean `{meant}`? {rest}"))
-        }
-        _ => error,
-    }
-}

@@ -216,9 +216,11 @@ pub use call::attempt::Attempt;
 #[doc(inline)]
 pub use retrier::Retrier;
 #[cfg(feature = "serde")]
-pub use retrier::config::{
-    CommandConfig, CommandConfigKeys, OnFailure, RetryConfig, RetryConfigKeys,
-};
+pub use retrier::config::RetryConfig;
+/// For the command, which reports each mistake with its place.
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub use retrier::config::RetryKeys;
 #[doc(inline)]
 pub use retrier::durable;
 #[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]

@@ -3,6 +3,7 @@
 
 mod source;
 mod work;
+mod task_keys;
 mod task;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use retry_runtime::Policy;
 
 use self::source::GraphSource;
 pub use self::task::Task;
+pub use self::task_keys::TaskKeys;
 use self::work::GraphWork;
 use crate::engine::job_runner::{JobRunner, settings};
 use crate::engine::work::{DynWork, Work};

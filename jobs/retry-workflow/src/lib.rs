@@ -109,6 +109,8 @@ pub use engine::items::{Items, keyed};
 pub use engine::job_runner::JobRunner;
 pub use engine::source::Source;
 pub use engine::work::Work;
+#[doc(hidden)]
+pub use graph::TaskKeys;
 pub use graph::{Graph, Task};
 pub use item::clock::Timestamp;
 pub use item::context::ItemContext;

@@ -12,18 +12,17 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
+use serde::Deserializer;
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::{Deserialize, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess};
+use serde::de::{Unexpected, Visitor};
 
 use super::Span;
-use super::config_keys::Number;
-use super::map_only::{NamedFields, unknown_key};
-use super::scalar::float_or_map;
+use super::reader::{Entries, Keys, first_name, read_entries};
+use super::value::{ParsedBackoff, ParsedValue, ReadValue, ValueKind, ValueSeed};
 use crate::foreign_names::BACKOFF;
 use crate::policy::backoff::Backoff;
-use crate::rules::messages::Style;
-use crate::suggest::{key_meant, meant, unknown_choice, unknown_word};
+use crate::suggest::{key_meant, meant, unknown_word};
 
 /// The curves; the settings of each, with all their names; and those that it requires.
 #[doc(hidden)]
@@ -45,26 +44,122 @@ const NAMES: &[&str] = &{
     names
 };
 
-/// The backoff in a file, with the first wait if it is given inside.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BackoffKey {
-    pub(super) backoff: Backoff,
-    pub(super) initial: Option<Duration>,
+/// The keys of all curves, after the key of the form in which the name is one of the settings.
+const KEYS: &[&str] = &["type", "initial", "delay", "increment", "base", "multiplier", "delays"];
+
+/// All settings that a backoff may have inside.
+#[derive(Default)]
+pub(super) struct Settings {
+    /// The keys include `type`.
+    is_typed: bool,
+    curve: Option<String>,
+    initial: Option<Duration>,
+    increment: Option<Duration>,
+    base: Option<f64>,
+    delays: Option<Vec<Duration>>,
+}
+
+impl Keys for Settings {
+    fn keys(&self) -> &'static [&'static str] {
+        &KEYS[usize::from(!self.is_typed)..]
+    }
+
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        if key != "type" {
+            let set = |value| {
+                self.set(key, value);
+                Ok(())
+            };
+            return map.next_value_seed(ValueSeed(Self::kind(key), set));
+        }
+        let Curve(curve) = map.next_value()?;
+        self.curve = Some(curve);
+        Ok(())
+    }
+
+    fn may_be_table(&self, _: &str) -> bool {
+        false
+    }
+}
+
+/// The name of a curve.
+struct Curve(String);
+
+impl<'de> Deserialize<'de> for Curve {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        if NAMES.contains(&word.as_str()) { Ok(Self(word)) } else { Err(unknown_curve(&word)) }
+    }
+}
+
+fn unknown_curve<E: Error>(word: &str) -> E {
+    unknown_word(word, NAMES, &BackoffKind)
+}
+
+impl Settings {
+    pub(super) fn kind(key: &str) -> ValueKind {
+        match first_name(key) {
+            "base" => ValueKind::Share,
+            "delays" => ValueKind::Delays,
+            _ => ValueKind::Time,
+        }
+    }
+
+    pub(super) fn set(&mut self, key: &str, value: ParsedValue) {
+        match (first_name(key), value) {
+            ("initial", ParsedValue::Time(time)) => self.initial = Some(time),
+            (_, ParsedValue::Time(time)) => self.increment = Some(time),
+            (_, ParsedValue::Share(base)) => self.base = Some(base),
+            (_, ParsedValue::Delays(delays)) => self.delays = Some(delays),
+            _ => {}
+        }
+    }
+
+    pub(super) fn backoff<E: Error>(self, name: &str) -> Result<ParsedBackoff, E> {
+        let keys = CURVES.iter().find(|(curve, ..)| *curve == name).map(|(_, keys, _)| *keys);
+        for (is_there, key) in [
+            (self.increment.is_some(), "increment"),
+            (self.base.is_some(), "base"),
+            (self.initial.is_some(), "initial"),
+            (self.delays.is_some(), "delays"),
+        ] {
+            if is_there && keys.is_some_and(|keys| !keys.contains(&key)) {
+                return Err(E::custom(format!("`{key}` is not a setting of the `{name}` backoff")));
+            }
+        }
+        let backoff = match (name, self.increment, self.delays) {
+            ("fixed", ..) => Backoff::Fixed,
+            ("linear", Some(increment), _) => Backoff::Linear { increment },
+            ("linear", ..) => return Err(E::custom(lacks_increment())),
+            ("exponential", ..) => {
+                self.base.map_or(Backoff::DEFAULT, |base| Backoff::Exponential { base })
+            }
+            ("fibonacci", ..) => Backoff::Fibonacci,
+            ("custom", _, Some(delays)) => Backoff::custom(delays),
+            ("custom", ..) => return Err(E::custom(lacks_delays())),
+            (other, ..) => return Err(unknown_curve(other)),
+        };
+        Ok(ParsedBackoff { backoff, initial: self.initial })
+    }
 }
 
 /// Reads the value after the name of a backoff: its settings, or nothing.
 struct SettingsOf<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for SettingsOf<'_> {
-    type Value = Inside;
+    type Value = Settings;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Inside, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Settings, D::Error> {
         deserializer.deserialize_option(self)
     }
 }
 
 impl<'de> Visitor<'de> for SettingsOf<'_> {
-    type Value = Inside;
+    type Value = Settings;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
@@ -73,49 +168,88 @@ impl<'de> Visitor<'de> for SettingsOf<'_> {
         )
     }
 
-    fn visit_none<E: Error>(self) -> Result<Inside, E> {
-        Ok(Inside::default())
+    fn visit_none<E: Error>(self) -> Result<Settings, E> {
+        Ok(Settings::default())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Inside, E> {
-        Ok(Inside::default())
+    fn visit_unit<E: Error>(self) -> Result<Settings, E> {
+        Ok(Settings::default())
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Inside, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Settings, D::Error> {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Inside, A::Error> {
-        float_or_map(self, map, |_, map| Inside::deserialize(NamedFields(map)))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Settings, A::Error> {
+        let mut entries = Entries::new(map)?;
+        match entries.number()? {
+            Some(number) => self.visit_f64(number),
+            None => read_entries(Settings::default(), entries),
+        }
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Inside, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Settings, A::Error> {
         if self.0 != "custom" {
             return Err(A::Error::invalid_type(Unexpected::Seq, &self));
         }
-        let delays = Vec::deserialize(SeqAccessDeserializer::new(list))?;
-        Ok(Inside { delays: Some(delays), ..Inside::default() })
+        let delays = Vec::<Span>::deserialize(SeqAccessDeserializer::new(list))?;
+        let delays = delays.into_iter().map(Duration::from).collect();
+        Ok(Settings { delays: Some(delays), ..Settings::default() })
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Inside, E> {
-        Err(E::custom(instead_of::<E>(self.0, value)))
+    fn visit_str<E: Error>(self, value: &str) -> Result<Settings, E> {
+        Err(not_a_map(self.0, value))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Inside, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Settings, E> {
         self.visit_str(&number.to_string())
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Inside, E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Settings, E> {
         self.visit_str(&number.to_string())
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Inside, E> {
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Settings, E> {
         self.visit_str(&format!("{number:?}"))
     }
 }
 
-/// Returns what to write for a curve with this text as its settings, such as `base = 3.0`.
-fn instead_of<E>(curve: &str, settings: &str) -> String {
+/// The settings of a backoff are no map, or lack one.
+struct WriteMap {
+    wrong: String,
+    map: String,
+    in_one_line: Option<&'static str>,
+}
+
+impl fmt::Display for WriteMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wrong, map, in_one_line } = self;
+        match in_one_line {
+            Some(line) if f.alternate() => write!(f, "{wrong}: write `{line}`"),
+            _ if f.sign_minus() => write!(f, "{wrong}: write `{map}`"),
+            _ => write!(f, "{wrong}: write `{map}`, in TOML `{}`", map.replace(": ", " = ")),
+        }
+    }
+}
+
+fn lacks_increment() -> WriteMap {
+    WriteMap {
+        wrong: "a linear backoff needs an `increment`".to_owned(),
+        map: "{ linear: { increment: \"2s\" } }".to_owned(),
+        in_one_line: Some("linear(increment = 2s)"),
+    }
+}
+
+fn lacks_delays() -> WriteMap {
+    WriteMap {
+        wrong: "a custom backoff needs `delays`".to_owned(),
+        map: "{ custom: { delays: [\"500ms\", \"1s\"] } }".to_owned(),
+        in_one_line: Some("custom(500ms, 1s)"),
+    }
+}
+
+/// Returns the error for a curve with this text as its settings, such as `base = 3.0`.
+fn not_a_map<E: Error>(curve: &str, settings: &str) -> E {
     let number_or_text = |value: &str| {
         let value = value.trim().trim_matches('"');
         if value.parse::<f64>().is_ok() { value.to_owned() } else { format!("\"{value}\"") }
@@ -125,227 +259,88 @@ fn instead_of<E>(curve: &str, settings: &str) -> String {
         None => (None, settings),
     };
     let value = value.split(',').map(number_or_text).collect::<Vec<_>>().join(", ");
-    let key = match (curve, key) {
+    let (wrong, setting) = match (curve, key) {
         ("fixed" | "fibonacci", _) => {
-            return format!(
+            return E::custom(format_args!(
                 "the wait of a `{curve}` backoff is a key of its own: set `backoff` to \
                  \"{curve}\" and `initial_delay` to {value}"
-            );
+            ));
         }
         ("custom", _) => {
-            let written = as_map::<E>(&format!("{{ custom: {{ delays: [{value}] }} }}"));
-            return format!("a custom backoff has a list of `delays`: write {written}");
+            ("a custom backoff has a list of `delays`".to_owned(), format!("delays: [{value}]"))
         }
-        (_, Some(key)) => key,
-        ("linear", None) => "increment",
-        (_, None) => "base",
+        (curve, key) => {
+            let key = key.unwrap_or(if curve == "linear" { "increment" } else { "base" });
+            (format!("the settings of the `{curve}` backoff are a map"), format!("{key}: {value}"))
+        }
     };
-    let written = as_map::<E>(&format!("{{ {curve}: {{ {key}: {value} }} }}"));
-    format!("the settings of the `{curve}` backoff are a map: write {written}")
+    let map = format!("{{ {curve}: {{ {setting} }} }}");
+    E::custom(WriteMap { wrong, map, in_one_line: None })
 }
 
-/// Returns a map as it is written in the format of the file, as far as the type of its reader's
-/// errors reveals it.
-fn as_map<E>(map: &str) -> String {
-    let reader = core::any::type_name::<E>();
-    let in_toml = map.replace(": ", " = ");
-    if Style::of_file::<E>() == Style::Toml {
-        format!("`{in_toml}`")
-    } else if ["yaml", "saphyr", "json"].iter().any(|format| reader.contains(format)) {
-        format!("`{map}`")
-    } else {
-        format!("`{map}`, in TOML `{in_toml}`")
+/// The kind of a backoff.
+#[derive(Clone, Copy)]
+pub(super) struct BackoffKind;
+
+impl ReadValue for BackoffKind {
+    fn read<'de, D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<ParsedValue>, D::Error> {
+        let backoff = Option::<ParsedBackoff>::deserialize(deserializer)?;
+        Ok(backoff.map(ParsedValue::Backoff))
     }
 }
 
-/// All settings that a backoff may have inside, with all their names.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Inside {
-    #[serde(alias = "delay")]
-    initial: Option<Span>,
-    increment: Option<Span>,
-    #[serde(alias = "multiplier")]
-    base: Option<Number>,
-    delays: Option<Vec<Span>>,
-}
-
-impl Inside {
-    fn into_key<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
-        let settings = CURVES.iter().find(|(curve, ..)| *curve == name);
-        for (is_there, key) in [
-            (self.increment.is_some(), "increment"),
-            (self.base.is_some(), "base"),
-            (self.initial.is_some(), "initial"),
-            (self.delays.is_some(), "delays"),
-        ] {
-            if is_there && settings.is_some_and(|(_, settings, _)| !settings.contains(&key)) {
-                return Err(E::custom(format!("`{key}` is not a setting of the `{name}` backoff")));
-            }
-        }
-        let backoff = match name {
-            "fixed" => Backoff::Fixed,
-            "linear" => {
-                let increment =
-                    self.increment.ok_or_else(|| E::custom(Missing::increment::<E>()))?;
-                Backoff::Linear { increment: increment.into() }
-            }
-            "exponential" => match self.base {
-                Some(base) => Backoff::Exponential { base: base.into() },
-                None => Backoff::DEFAULT,
-            },
-            "fibonacci" => Backoff::Fibonacci,
-            "custom" => {
-                let delays = self.delays.ok_or_else(|| E::custom(Missing::delays::<E>()))?;
-                Backoff::custom(delays.into_iter().map(Duration::from).collect::<Vec<_>>())
-            }
-            other => return Err(unknown_choice(other, NAMES)),
-        };
-        Ok(BackoffKey { backoff, initial: self.initial.map(Duration::from) })
-    }
-}
-
-const NAMELESS: &str = "a backoff needs a name, such as `exponential`";
-
-/// The keys of the form in which the name is one of the settings.
-const TYPED: &[&str] = &["type", "initial", "delay", "increment", "base", "multiplier", "delays"];
-
-/// Reads that form, after its first key has been read.
-fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey, A::Error> {
-    let mut name = None;
-    let mut inside = Inside::default();
-    let mut key = Some(first);
-    while let Some(one) = key {
-        match one.as_str() {
-            "type" => {
-                let word = map.next_value::<String>()?;
-                if !NAMES.contains(&word.as_str()) {
-                    return Err(unknown_choice(&word, NAMES));
-                }
-                name = Some(word);
-            }
-            "initial" | "delay" => inside.initial = Some(map.next_value()?),
-            "increment" => inside.increment = Some(map.next_value()?),
-            "base" | "multiplier" => inside.base = Some(map.next_value()?),
-            "delays" => inside.delays = Some(map.next_value()?),
-            other => return Err(unknown_key(other, TYPED, A::Error::unknown_field(other, TYPED))),
-        }
-        key = map.next_key()?;
-    }
-    match name {
-        Some(name) => inside.into_key(&name),
-        None => {
-            Err(A::Error::custom("this backoff has no `type`: write one, such as `exponential`"))
-        }
-    }
-}
-
-/// A required setting of a backoff is missing.
-///
-/// For values written on one line, such as environment variables, the reader formats it with
-/// `{:#}`.
-struct Missing {
-    needed: &'static str,
-    as_map: String,
-    in_one_line: &'static str,
-}
-
-impl Missing {
-    fn increment<E>() -> Self {
-        Self {
-            needed: "a linear backoff needs an `increment`",
-            as_map: as_map::<E>("{ linear: { increment: \"2s\" } }"),
-            in_one_line: "`linear(increment = 2s)`",
-        }
-    }
-
-    fn delays<E>() -> Self {
-        Self {
-            needed: "a custom backoff needs `delays`",
-            as_map: as_map::<E>("{ custom: { delays: [\"500ms\", \"1s\"] } }"),
-            in_one_line: "`custom(500ms, 1s)`",
-        }
-    }
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { needed, as_map, in_one_line } = self;
-        write!(f, "{needed}: write {}", if f.alternate() { in_one_line } else { as_map.as_str() })
-    }
-}
-
-impl<'de> Deserialize<'de> for BackoffKey {
+impl<'de> Deserialize<'de> for ParsedBackoff {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BackoffVisitor;
-
-        impl<'de> Visitor<'de> for BackoffVisitor {
-            type Value = BackoffKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a backoff: fixed, linear, exponential, fibonacci or custom")
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
-                let call = name.split_once('(').map(|(curve, settings)| (curve.trim(), settings));
-                if let Some((curve, settings)) = call.filter(|(curve, _)| NAMES.contains(curve)) {
-                    let settings = settings.trim_end().trim_end_matches(')');
-                    return Err(E::custom(instead_of::<E>(curve, settings)));
-                }
-                if !NAMES.contains(&name) {
-                    return Err(unknown_word(name, NAMES, &self));
-                }
-                Inside::default().into_key(name)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BackoffKey, A::Error> {
-                let Some(name) = map.next_key::<String>()? else {
-                    return Err(A::Error::custom(NAMELESS));
-                };
-                let is_curve = || meant(&name, NAMES).is_some();
-                let is_setting = || key_meant(&name, TYPED, &[BACKOFF]).is_some();
-                if TYPED.contains(&name.as_str()) || !is_curve() && is_setting() {
-                    return typed(name, map);
-                }
-                if !NAMES.contains(&name.as_str()) {
-                    return Err(unknown_choice(&name, NAMES));
-                }
-                let key = map.next_value_seed(SettingsOf(&name))?.into_key(&name)?;
-                if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom(format!(
-                        "a backoff is a single curve, and `{name}` is already given: keep one"
-                    )));
-                }
-                Ok(key)
-            }
-        }
-
-        deserializer.deserialize_any(BackoffVisitor)
+        deserializer.deserialize_any(BackoffKind)
     }
 }
 
-impl Serialize for BackoffKey {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "lowercase")]
-        enum Form {
-            Fixed,
-            Linear { increment: Span },
-            Exponential { base: f64 },
-            Fibonacci,
-            Custom { delays: Vec<Span> },
-        }
+impl<'de> Visitor<'de> for BackoffKind {
+    type Value = ParsedBackoff;
 
-        let form = match self.backoff {
-            Backoff::Fixed => Form::Fixed,
-            Backoff::Linear { increment } => Form::Linear { increment: Span(increment) },
-            Backoff::Exponential { base } => Form::Exponential { base },
-            Backoff::Fibonacci => Form::Fibonacci,
-            Backoff::Custom(delays) => {
-                Form::Custom { delays: delays.iter().copied().map(Span).collect() }
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a backoff: fixed, linear, exponential, fibonacci or custom")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<ParsedBackoff, E> {
+        let call = name.split_once('(').map(|(curve, settings)| (curve.trim(), settings));
+        if let Some((curve, settings)) = call.filter(|(curve, _)| NAMES.contains(curve)) {
+            return Err(not_a_map(curve, settings.trim_end().trim_end_matches(')')));
+        }
+        Settings::default().backoff(name)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ParsedBackoff, A::Error> {
+        let mut entries = Entries::new(map)?;
+        let Some(name) = entries.first().map(str::to_owned) else {
+            return Err(A::Error::custom("a backoff needs a name, such as `exponential`"));
         };
-        form.serialize(serializer)
+        let is_curve = || meant(&name, NAMES).is_some();
+        let is_setting = || key_meant(&name, KEYS, &[BACKOFF]).is_some();
+        if KEYS.contains(&name.as_str()) || !is_curve() && is_setting() {
+            let typed = Settings { is_typed: true, ..Settings::default() };
+            let mut settings = read_entries(typed, entries)?;
+            return match settings.curve.take() {
+                Some(curve) => settings.backoff(&curve),
+                None => Err(A::Error::custom(
+                    "this backoff has no `type`: write one, such as `exponential`",
+                )),
+            };
+        }
+        if !NAMES.contains(&name.as_str()) {
+            return Err(unknown_curve(&name));
+        }
+        entries.next_key::<IgnoredAny>()?;
+        let backoff = entries.next_value_seed(SettingsOf(&name))?.backoff(&name)?;
+        if entries.next_key::<IgnoredAny>()?.is_some() {
+            return Err(A::Error::custom(format!(
+                "a backoff is a single curve, and `{name}` is already given: keep one"
+            )));
+        }
+        Ok(backoff)
     }
 }
 
@@ -402,5 +397,13 @@ mod tests {
         let policy: Policy = serde_json::from_str(file).unwrap();
         assert_eq!(policy.wait(2), Duration::from_secs(5));
         assert!(error_of(r#"{ "linear": ["1s", "5s"] }"#).contains("invalid type: sequence"));
+    }
+
+    #[test]
+    fn unknown_curve_is_reported_with_the_one_that_was_meant() {
+        for written in [r#"{ "exponental": { "base": 2.0 } }"#, r#"{ "type": "exponental" }"#] {
+            let error = error_of(written);
+            assert!(error.starts_with("\"exponental\": did you mean `exponential`?"), "{error}");
+        }
     }
 }

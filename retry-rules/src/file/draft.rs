@@ -1,38 +1,40 @@
-//! A policy under construction, and which of its fields were set.
+//! [`Draft`]: settings under construction, and which of their fields were set.
 
 use core::fmt;
-use core::time::Duration;
-use std::format;
-use std::string::ToString as _;
-use std::vec::Vec;
+use std::string::{String, ToString as _};
 
-use super::backoff::BackoffKey;
+use serde::de::{Error, MapAccess};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::backoff::BackoffKind;
+use super::config::{Config, factor_alone};
 use super::invalid_keys::InvalidKeys;
-use super::jitter::JitterKey;
+use super::reader::{Keys, read};
+use super::value::{ParsedValue, ValueKind, ValueSeed};
+use crate::breaker::BreakerConfig;
 use crate::policy::Policy;
-use crate::policy::backoff::Backoff;
-use crate::policy::display_duration::DisplayDuration;
 use crate::policy::jitter::Jitter;
+use crate::quota::QuotaConfig;
 use crate::rules::field::{Field, Fields};
 use crate::rules::messages::Style;
+use crate::rules::options::Setting;
 use crate::rules::table::Rules;
 
-/// A policy under construction, and which of its fields were set.
+/// Settings under construction, and which of their fields were set. They are read from the keys of
+/// a map, or from one key at a time, and checked at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Draft {
-    policy: Policy,
-    written: Fields,
+pub struct Draft<C = Policy> {
+    pub(super) config: C,
+    /// The jitter's factor is among them only while the jitter is not: the factor of another
+    /// policy's jitter.
+    pub(super) written: Fields,
 }
 
-impl Draft {
-    /// Creates a draft from a policy, with no fields written.
-    pub fn from_policy(policy: Policy) -> Self {
-        Self { policy, written: Fields::NONE }
-    }
-
-    /// Returns the policy in its current state, unchecked.
-    pub fn policy(&self) -> Policy {
-        self.policy
+impl<C: Config> Draft<C> {
+    /// Creates a draft from settings, with no fields written.
+    pub fn from_config(config: C) -> Self {
+        Self { config, written: Fields::NONE }
     }
 
     /// Returns the fields that were set.
@@ -40,151 +42,207 @@ impl Draft {
         self.written
     }
 
-    /// Returns `base` with the written fields of this draft.
-    #[must_use]
-    pub fn written_over(&self, mut base: Policy) -> Self {
-        base.copy(&self.policy, self.written);
-        Self { policy: base, written: self.written }
+    pub(super) fn setting(key: &str) -> Option<(&'static Setting<C>, Field)> {
+        let setting = C::settings().iter().find(|setting| setting.keys.contains(&key))?;
+        let part = setting.parts.iter().find(|part| part.name() == key);
+        Some((setting, *part.unwrap_or(&setting.field)))
     }
 
-    pub(super) fn write(&mut self, field: Field) -> &mut Policy {
-        self.written = self.written.with(field);
-        &mut self.policy
-    }
-
-    /// `beside` is the first wait, if it is also given next to the backoff.
-    pub(super) fn backoff(
-        &mut self,
-        key: BackoffKey,
-        beside: Option<Duration>,
-    ) -> Result<(), InvalidKeys> {
-        self.write(Field::Backoff).backoff = key.backoff;
-        if let Some(initial) = key.initial {
-            if beside.is_some_and(|beside| beside != initial) {
-                let name = key.backoff.name();
-                return Err(InvalidKeys::new(
-                    "initial_delay",
-                    format!(
-                        "the first wait is set twice, as `initial_delay` and inside `{name}`, with \
-                         different values: keep one"
-                    ),
-                ));
+    /// Returns the kind of the value of a key, unless that is a backoff.
+    pub(super) fn kind(key: &str) -> Option<ValueKind> {
+        match Self::setting(key) {
+            Some((_, Field::JitterFactor)) => Some(ValueKind::Share),
+            Some((_, Field::MaxHedges)) => Some(ValueKind::Count),
+            Some((setting, _)) => setting.kind.value_kind(),
+            None => {
+                let other = C::OTHERS.iter().find(|(other, _)| *other == key);
+                Some(other.map_or(ValueKind::Absent("there is no such key"), |(_, kind)| *kind))
             }
-            self.write(Field::InitialDelay).initial_delay = initial;
         }
-        Ok(())
     }
 
-    pub(super) fn jitter(
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// It contradicts the value of another key.
+    pub(super) fn set(&mut self, key: &str, value: ParsedValue) -> Result<(), String> {
+        match (Self::setting(key), &value) {
+            (Some((setting, field)), _) => {
+                self.config.set(&mut self.written, setting, field, value)
+            }
+            (None, ParsedValue::Flag(on)) => {
+                self.config.set_flag(*on);
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Reads the value of a key. `check` may reject the draft with it.
+    ///
+    /// # Errors
+    /// The value is invalid, contradicts another one, or is rejected.
+    pub fn read_checked<'de, A: MapAccess<'de>>(
         &mut self,
-        jitter: Option<JitterKey>,
-        factor: Option<f64>,
-    ) -> Result<(), InvalidKeys> {
-        let jitter = match (jitter, factor) {
-            (None, None) => return Ok(()),
-            (Some(JitterKey(jitter)), None) => jitter,
-            // `true` is the default, whose factor may be changed.
-            (Some(JitterKey(jitter @ Jitter::Proportional(_))), Some(factor))
-                if jitter == Jitter::DEFAULT || jitter == Jitter::Proportional(factor) =>
-            {
-                Jitter::Proportional(factor)
-            }
-            (Some(jitter @ JitterKey(Jitter::Proportional(_))), Some(_)) => {
-                return Err(InvalidKeys::new(
-                    "jitter_factor",
-                    format!(
-                        "the factor is set twice, as `jitter_factor` and by `jitter: {jitter}`, \
-                         with different values: keep one"
-                    ),
-                ));
-            }
-            (None, Some(factor)) if matches!(self.policy.jitter, Jitter::Proportional(_)) => {
-                Jitter::Proportional(factor)
-            }
-            (None, Some(factor)) => {
-                return Err(InvalidKeys::new(
-                    "jitter_factor",
-                    format!(
-                        "`jitter_factor` only applies to `jitter: true`: add that, or write \
-                         `jitter: {factor:?}` instead"
-                    ),
-                ));
-            }
-            (Some(JitterKey(other)), Some(_)) => {
-                return Err(InvalidKeys::new(
-                    "jitter_factor",
-                    format!(
-                        "`jitter_factor` only applies to `jitter: true`, but `jitter` is {}: \
-                         remove one",
-                        match other {
-                            Jitter::Added { .. } => "a range of times",
-                            other => other.name(),
-                        }
-                    ),
-                ));
-            }
+        key: &'static str,
+        map: &mut A,
+        check: impl FnOnce(&Self) -> Result<(), String>,
+    ) -> Result<(), A::Error> {
+        let set = |value| {
+            self.set(key, value)?;
+            check(self)
         };
-        self.write(Field::Jitter).jitter = jitter;
-        Ok(())
+        match Self::kind(key) {
+            Some(kind) => map.next_value_seed(ValueSeed(kind, set)),
+            None => map.next_value_seed(ValueSeed(BackoffKind, set)),
+        }
     }
 
-    /// Returns the policy if it obeys the rules.
-    pub(super) fn finish(self, style: Style) -> Result<Policy, InvalidKeys> {
+    /// Returns the settings if they obey the rules.
+    ///
+    /// # Errors
+    /// A rule is broken, or two keys contradict each other.
+    pub fn finish(self, style: Style) -> Result<C, InvalidKeys> {
+        self.config.check_whole(self.written)?;
         // The keys of the task style belong together, so none of them counts as having no effect.
         let in_vain = if style == Style::Task { Fields::NONE } else { self.written };
-        self.judged(in_vain, Rules::NONE, style)
+        self.judge(in_vain, Rules::NONE, style)
     }
 
-    /// Returns the policy, as a change to a compiled one, if it obeys all rules except those in
-    /// `spared`. Fields in `written` are also checked for having no effect.
+    /// Returns the settings if they obey all rules except those in `spared`. Fields in `written`
+    /// are also checked for having no effect.
     ///
     /// # Errors
     /// A rule is broken.
-    pub fn judge(&self, written: Fields, spared: Rules) -> Result<Policy, InvalidKeys> {
-        self.judged(written, spared, Style::Override)
-    }
-
-    fn judged(&self, in_vain: Fields, spared: Rules, style: Style) -> Result<Policy, InvalidKeys> {
-        let broken = Rules::broken_by_policy(&self.policy, in_vain).difference(spared);
+    pub fn judge(&self, written: Fields, spared: Rules, style: Style) -> Result<C, InvalidKeys> {
+        let broken = self.config.broken(written).difference(spared);
         if broken.is_empty() {
-            return Ok(self.policy);
+            return Ok(self.config);
         }
-        Err(InvalidKeys::broken(broken, &self.policy, self.written, style))
+        Err(InvalidKeys::broken(broken, &self.config, self.written, style))
     }
 }
 
-/// Writes a backoff as in the attribute: `linear(increment = 2s)`.
-fn write_backoff(backoff: Backoff, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str(backoff.name())?;
-    match backoff {
-        Backoff::Fixed | Backoff::Fibonacci => Ok(()),
-        Backoff::Linear { increment } => {
-            write!(f, "(increment = {})", DisplayDuration(increment))
+impl Draft {
+    /// Returns the policy in its current state, unchecked.
+    pub fn policy(&self) -> Policy {
+        self.config
+    }
+
+    /// Marks a field as set.
+    pub fn write(&mut self, field: Field) {
+        self.written = self.written.with(field);
+    }
+
+    /// Returns this draft with its fields over those of another one.
+    ///
+    /// # Errors
+    /// It has a factor for a jitter that the other one does not have.
+    pub fn over(mut self, mut base: Self) -> Result<Self, InvalidKeys> {
+        match (self.config.jitter, base.config.jitter) {
+            _ if !self.written.contains(Field::JitterFactor) => {}
+            (_, Jitter::Proportional(_)) => {
+                self = self.without(Fields::NONE.with(Field::JitterFactor));
+                self.write(Field::Jitter);
+            }
+            (Jitter::Proportional(factor), _) => return Err(factor_alone(factor)),
+            _ => {}
         }
-        Backoff::Exponential { base } => write!(f, "(base = {base:?})"),
-        Backoff::Custom(delays) => {
-            let delays = delays.iter().map(|delay| DisplayDuration(*delay).to_string());
-            write!(f, "({})", delays.collect::<Vec<_>>().join(", "))
-        }
+        base.config.copy(&self.config, self.written);
+        base.written = base.written.union(self.written);
+        Ok(base)
+    }
+
+    /// Returns this draft without these fields.
+    #[must_use]
+    pub fn without(self, fields: Fields) -> Self {
+        Self { written: self.written.difference(fields), ..self }
+    }
+
+    /// Returns `base` with the written fields of this draft.
+    #[must_use]
+    pub fn written_over(&self, mut base: Policy) -> Self {
+        base.copy(&self.config, self.written);
+        Self { config: base, written: self.written }
     }
 }
+
+impl<C: Config> Keys for Draft<C> {
+    fn keys(&self) -> &'static [&'static str] {
+        C::keys()
+    }
+
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        self.read_checked(key, map, |_| Ok(()))
+    }
+}
+
+/// Reads the keys, and leaves their rules to the caller.
+impl<'de, C: Config> Deserialize<'de> for Draft<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(Self::default(), C::WHAT, deserializer)
+    }
+}
+
+/// Writes the settings that differ from the default, except those that the rules call useless.
+///
+/// # Errors
+/// The format cannot write them.
+pub fn write<C: Config, M: SerializeMap>(config: &C, map: &mut M) -> Result<(), M::Error> {
+    let default = C::default();
+    let of_rules = config.broken(Fields::NONE);
+    for setting in C::settings() {
+        let parts = setting.parts.iter().map(|part| (*part, part.name()));
+        for (field, key) in [(setting.field, setting.keys[0])].into_iter().chain(parts) {
+            let value = config.written_value(field).filter(|_| setting.keys.contains(&key));
+            let Some(value) =
+                value.filter(|value| default.written_value(field).as_ref() != Some(value))
+            else {
+                continue;
+            };
+            if config.broken(Fields::NONE.with(field)).difference(of_rules).is_empty() {
+                map.serialize_entry(key, &value)?;
+            }
+        }
+    }
+    match C::OTHERS {
+        [(key, ValueKind::Flag)] if config.flag() => map.serialize_entry(key, &true),
+        _ => Ok(()),
+    }
+}
+
+macro_rules! in_files {
+    ($($Config:ident)+) => {$(
+        impl<'de> Deserialize<'de> for $Config {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let draft = Draft::<Self>::deserialize(deserializer)?;
+                draft.finish(Style::Command).map_err(D::Error::custom)
+            }
+        }
+
+        impl Serialize for $Config {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                write(self, &mut map)?;
+                map.end()
+            }
+        }
+    )+};
+}
+
+in_files!(Policy BreakerConfig QuotaConfig);
 
 /// Displayed as the fields that were set: `attempts 2, max_delay 500ms`.
 impl fmt::Display for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policy = &self.policy;
         for (i, field) in self.written.iter().enumerate() {
-            if i > 0 {
-                f.write_str(", ")?;
-            }
-            write!(f, "{} ", field.name())?;
-            match field {
-                Field::Attempts => policy.attempts.fmt(f)?,
-                Field::Backoff => write_backoff(policy.backoff, f)?,
-                Field::Jitter => JitterKey(policy.jitter).fmt(f)?,
-                Field::MaxHedges => policy.max_hedges.fmt(f)?,
-                field => policy.time(field).fmt(f)?,
-            }
+            let value = self.config.written_value(field).map(|value| value.to_string());
+            let separator = if i > 0 { ", " } else { "" };
+            write!(f, "{separator}{} {}", field.name(), value.as_deref().unwrap_or("none"))?;
         }
         Ok(())
     }

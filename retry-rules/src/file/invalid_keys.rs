@@ -15,10 +15,11 @@ use crate::rules::table::Rules;
 /// Its `Display` is the message, worded in the style of the keys.
 ///
 /// ```
-/// use retry_rules::file::CommandKeys;
+/// use retry_rules::Style;
+/// use retry_rules::file::Draft;
 ///
-/// let keys: CommandKeys = serde_json::from_str(r#"{ "attempts": 0, "jitter": true }"#).unwrap();
-/// let invalid = keys.policy().unwrap_err();
+/// let draft: Draft = serde_json::from_str(r#"{ "attempts": 0, "jitter": true }"#).unwrap();
+/// let invalid = draft.finish(Style::Step).unwrap_err();
 /// assert_eq!(invalid.keys().next(), Some("attempts"));
 /// assert!(invalid.to_string().contains("write `attempts: 1`"));
 /// ```
@@ -82,9 +83,7 @@ fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
         Field::Base | Field::Increment | Field::Delays | Field::InitialDelay => Some("backoff"),
         Field::JitterFactor => Some("jitter"),
         Field::Budget => Some("budget"),
-        Field::Attempts if matches!(style, Style::Command | Style::Toml | Style::Step) => {
-            Some("max_attempts")
-        }
+        Field::Attempts if matches!(style, Style::Command | Style::Step) => Some("max_attempts"),
         _ => None,
     };
     style.name(field).into_iter().chain(other)

@@ -1,16 +1,14 @@
 //! [`Span`]: a duration in a file.
 
 use core::time::Duration;
-use std::format;
 use std::string::ToString as _;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess};
+use serde::de::Error;
 use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::scalar::{MapFrom, Scalar, WrittenNumber};
-use crate::{deserialize_scalar, duration};
+use super::value::{ParsedValue, ValueKind};
+use crate::duration;
 
 /// A duration in a file: a humantime string such as `"30s"`, or `{ secs, nanos }`.
 ///
@@ -35,34 +33,26 @@ impl Serialize for Span {
     }
 }
 
-deserialize_scalar!(Span);
-
-impl Scalar for Span {
-    const EXPECTED: &'static str = "a duration such as \"30s\", or a map with `secs` and `nanos`";
-
-    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
-        duration::parse(text).map(Self).map_err(|error| E::custom(format!("\"{text}\": {error}")))
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        time(ValueKind::Time, deserializer).map(Self)
     }
+}
 
-    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
-        Self::from_text(&number.text())
+/// A duration in a file that may also be a number of seconds.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds(pub Duration);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        time(ValueKind::Seconds, deserializer).map(Self)
     }
+}
 
-    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Parts {
-            secs: u64,
-            #[serde(default)]
-            nanos: u32,
-        }
-
-        let parts = Parts::deserialize(MapAccessDeserializer::new(map))?;
-        if parts.nanos >= 1_000_000_000 {
-            return Err(A::Error::custom(
-                "`nanos` must be below 1000000000, which is a whole second",
-            ));
-        }
-        Ok(Self(Duration::new(parts.secs, parts.nanos)))
+fn time<'de, D: Deserializer<'de>>(kind: ValueKind, deserializer: D) -> Result<Duration, D::Error> {
+    match deserializer.deserialize_any(kind)? {
+        ParsedValue::Time(time) => Ok(time),
+        other => Err(D::Error::custom(other)),
     }
 }

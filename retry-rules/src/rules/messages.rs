@@ -105,8 +105,6 @@ pub enum Style {
     Attribute,
     /// `attempts: 1`, in a file.
     Command,
-    /// `attempts = 1`, in a file in TOML.
-    Toml,
     /// `attempts: 1`, for a step of a workflow file, which has no deadline and no hedges.
     Step,
     /// `max_attempts: 1`, in a file.
@@ -129,9 +127,7 @@ impl Style {
     /// ```
     pub const fn name(self, field: Field) -> Option<&'static str> {
         match (self, field) {
-            (Self::Command | Self::Toml | Self::Step | Self::Workflow, Field::Budget) => {
-                Some("retry_budget")
-            }
+            (Self::Command | Self::Step | Self::Workflow, Field::Budget) => Some("retry_budget"),
             (Self::Workflow, Field::Attempts) => Some("max_attempts"),
             (Self::Workflow, Field::InitialDelay) => Some("initial"),
             (Self::Workflow, Field::Base) => Some("multiplier"),
@@ -147,17 +143,10 @@ impl Style {
         }
     }
 
-    /// Returns the style of a file in the command style whose reader has this type of errors, as
-    /// far as that reveals the format.
-    #[doc(hidden)]
-    pub fn of_file<E>() -> Self {
-        if core::any::type_name::<E>().contains("toml") { Self::Toml } else { Self::Command }
-    }
-
     /// The text between a name and its value.
     const fn sign(self) -> &'static str {
         match self {
-            Self::Attribute | Self::Toml => " = ",
+            Self::Attribute => " = ",
             _ => ": ",
         }
     }
@@ -168,17 +157,6 @@ impl Style {
             (Self::Override, _) => None,
             (Self::Task, Field::MaxDelay) => Some("300s"),
             _ => Some(default),
-        }
-    }
-
-    /// The quotes around a value that the attribute writes as a word or as a list of one word.
-    fn quotes(self, value: &str) -> (&'static str, &'static str) {
-        let is_word = |value: &str| value.starts_with(|c: char| c.is_ascii_alphabetic());
-        match (self, value.strip_prefix('[')) {
-            (Self::Toml, None) if is_word(value) => ("\"", "\""),
-            (Self::Toml, Some(list)) if is_word(list) => ("[\"", "\"]"),
-            (_, Some(_)) => ("[", "]"),
-            _ => ("", ""),
         }
     }
 
@@ -238,9 +216,7 @@ impl Part {
             Self::Setting(field, value) => {
                 f.write_str("`")?;
                 style.write_name(field, f)?;
-                let (before, after) = style.quotes(value);
-                let value = value.trim_matches(['[', ']']);
-                write!(f, "{}{before}{value}{after}`", style.sign())
+                write!(f, "{}{value}`", style.sign())
             }
             Self::Calls(calls) => {
                 let number = if style == Style::Task { calls.saturating_sub(1) } else { calls };

@@ -138,7 +138,8 @@ macro_rules! policy {
             }
 
             /// Returns the time that is set for a field, if it takes one.
-            pub(crate) fn time(&self, field: Field) -> Bound {
+            #[doc(hidden)]
+            pub fn time(&self, field: Field) -> Bound {
                 match field {
                     $( Field::$Field => time!($Kind self.$name), )*
                     _ => Bound::None,

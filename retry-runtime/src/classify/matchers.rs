@@ -222,11 +222,12 @@ impl Matcher {
 /// The form in a file: `network`, or `pattern: "…"`.
 #[cfg(feature = "serde")]
 mod file {
-    use retry_rules::file::{MapFrom, Scalar, WrittenNumber};
+    use core::fmt;
+
     use retry_rules::matchers::{left_out, of_status};
     use retry_rules::suggest::unknown_word;
-    use serde::de::{Error, MapAccess};
-    use serde::{Serialize, Serializer};
+    use serde::de::{Error, MapAccess, Visitor};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::{Class, Matcher, MatcherKind, pattern};
 
@@ -253,36 +254,48 @@ mod file {
         WORDS.iter().find(is_it).map_or("transient", |(word, _)| word)
     }
 
-    retry_rules::deserialize_scalar!(Matcher);
+    impl<'de> Deserialize<'de> for Matcher {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(MatcherVisitor)
+        }
+    }
 
     /// By hand, because people write statuses and texts here.
-    impl Scalar for Matcher {
-        const EXPECTED: &'static str = "network, connect, timeout, server_error, rate_limit, conflict, transient, or \
-             `pattern: \"(?i)not ready\"`";
+    struct MatcherVisitor;
 
-        fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+    impl<'de> Visitor<'de> for MatcherVisitor {
+        type Value = Matcher;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(
+                "network, connect, timeout, server_error, rate_limit, conflict, transient, or \
+                 `pattern: \"(?i)not ready\"`",
+            )
+        }
+
+        fn visit_str<E: Error>(self, word: &str) -> Result<Matcher, E> {
             if let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == word) {
                 return Ok(known.clone());
             }
             let status = word.replace(['x', 'X'], "0");
             match status.parse() {
-                Ok(status) => Self::from_number(WrittenNumber::Unsigned(status)),
+                Ok(status) => self.visit_u64(status),
                 Err(_) if word.contains(' ') => Err(E::custom(format!(
                     "to match the text of a failure, write `pattern: {word:?}`"
                 ))),
                 Err(_) => {
                     let words = WORDS.iter().map(|(word, _)| *word).chain(["pattern"]);
-                    Err(unknown_word(word, &words.collect::<Vec<_>>(), &Self::EXPECTED))
+                    Err(unknown_word(word, &words.collect::<Vec<_>>(), &self))
                 }
             }
         }
 
-        fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
-            let status = match number {
-                WrittenNumber::Unsigned(status) => u16::try_from(status).unwrap_or_default(),
-                WrittenNumber::Negative(_) => 0,
-                WrittenNumber::Float(_) => return Err(number.unexpected(Self::EXPECTED)),
-            };
+        fn visit_i64<E: Error>(self, status: i64) -> Result<Matcher, E> {
+            self.visit_u64(u64::try_from(status).unwrap_or_default())
+        }
+
+        fn visit_u64<E: Error>(self, status: u64) -> Result<Matcher, E> {
+            let status = u16::try_from(status).unwrap_or_default();
             let word = of_status(status).unwrap_or("transient");
             Err(E::custom(match left_out(status) {
                 Some(named) => format!(
@@ -293,7 +306,7 @@ mod file {
             }))
         }
 
-        fn from_map<'de, A: MapAccess<'de>>(mut map: MapFrom<A>) -> Result<Self, A::Error> {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Matcher, A::Error> {
             let matcher = match map.next_key::<String>()? {
                 Some(key) if key == "exit_code" => {
                     return Err(A::Error::custom(
@@ -305,11 +318,11 @@ mod file {
                 }
                 // `network: null`, which some writers produce for a bare word.
                 Some(key) => {
-                    let matcher = Self::from_text(&key)?;
+                    let matcher = MatcherVisitor.visit_str(&key)?;
                     map.next_value::<()>()?;
                     matcher
                 }
-                None => return Err(A::Error::invalid_length(0, &Self::EXPECTED)),
+                None => return Err(A::Error::invalid_length(0, &self)),
             };
             match map.next_key::<String>()? {
                 None => Ok(matcher),

@@ -5,9 +5,9 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use retry_rules::file::{CommandKeys, Draft};
-use retry_rules::options::POLICY;
-use retry_rules::{Backoff, Bound, Field, Fields, Policy, Rule, Rules};
+use retry_rules::file::Draft;
+use retry_rules::options::{Needs, POLICY};
+use retry_rules::{Backoff, Bound, Field, Fields, Jitter, Policy, Rule, Rules, Style};
 
 use super::names::Target;
 use crate::event::warning::Warning;
@@ -15,32 +15,33 @@ use crate::observe;
 use crate::site::registry;
 use crate::site::{Origin, Site, policy_override};
 
-/// The settings from one source: keys by target.
+/// The settings from one source, by target.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layer(BTreeMap<Target, CommandKeys>);
+pub(super) struct Layer(BTreeMap<Target, Draft>);
 
 impl Layer {
     pub(super) fn contains(&self, target: Target) -> bool {
         self.0.contains_key(&target)
     }
 
-    pub(super) fn insert(&mut self, target: Target, keys: CommandKeys) {
-        self.0.insert(target, keys);
+    pub(super) fn insert(&mut self, target: Target, changes: Draft) {
+        self.0.insert(target, changes);
     }
 
-    /// Returns whether the functions of this target would still obey the rules with these keys
+    /// Returns the changes to this target.
+    pub(super) fn entry(&mut self, target: Target) -> &mut Draft {
+        self.0.entry(target).or_default()
+    }
+
+    /// Returns whether the functions of this target would still obey the rules with these changes
     /// added.
-    pub(super) fn check_insert(
-        &self,
-        target: Target,
-        keys: &CommandKeys,
-    ) -> Result<(), Unsuitable> {
+    pub(super) fn check_insert(&self, target: Target, changes: Draft) -> Result<(), Unsuitable> {
         let Target::Function(name) = target else {
             // An entry under the function's own name may still fix it.
             return Ok(());
         };
         let mut layer = self.clone();
-        layer.insert(target, keys.clone());
+        layer.insert(target, changes);
         registry::sites()
             .into_iter()
             .filter(|site| site.name() == name)
@@ -158,25 +159,24 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     let absent = absent(site);
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
-    let mut draft = Draft::from_policy(base(site));
+    let mut draft = Draft::from_config(base(site));
     // The settings of the topmost source under the function's own name. Only these are checked for
     // settings without effect: the layers below were checked before, and `"*"` is not aimed at this
     // function.
     let mut own = Fields::NONE;
     for layer in layers {
+        let over =
+            |changes: Draft, draft| changes.over(draft).map_err(|why| unsuitable(why.to_string()));
         own = Fields::NONE;
-        if let Some(keys) = layer.0.get(&Target::Every) {
-            let keys = keys.as_far_as_in(absent, &draft.policy());
-            keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
+        if let Some(changes) = layer.0.get(&Target::Every) {
+            draft = over(as_far_as_possible(*changes, absent, &draft.policy()), draft)?;
         }
-        if let Some(keys) = layer.0.get(&Target::Function(name)) {
-            if let Some(bound) = keys.bound_beyond(absent) {
+        if let Some(changes) = layer.0.get(&Target::Function(name)) {
+            if let Some(bound) = bound_beyond(changes, absent) {
                 return Err(unsuitable(beyond(site, bound)));
             }
-            let mut alone = Draft::from_policy(draft.policy());
-            keys.write_to(&mut alone).map_err(|why| unsuitable(why.to_string()))?;
-            own = alone.written();
-            keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
+            own = over(*changes, Draft::from_config(draft.policy()))?.written();
+            draft = over(*changes, draft)?;
         }
     }
     if draft.written() == Fields::NONE {
@@ -186,22 +186,53 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     Ok(Some(draft))
 }
 
-/// The limits that have no code in the function, and the hedge if it has none.
+/// The options for which a function has no code: limits, and the hedge.
 fn absent(site: &Site) -> Fields {
     let compiled = site.compiled().copied().unwrap_or_default();
-    let absent = CommandKeys::absent(&compiled, site.runtime(), site.is_hedged());
-    // A runtime policy may have a timeout, but a function that is not async ignores it.
-    if site.is_blocking() { absent.with(Field::Timeout) } else { absent }
+    let absent = POLICY.iter().filter(|option| match option.needs {
+        [] => false,
+        [Needs::Hedges, ..] => !site.is_hedged(),
+        _ => {
+            // A runtime policy may have a timeout, but a function that is not async ignores it.
+            option.field == Field::Timeout && site.is_blocking()
+                || compiled.time(option.field).limit().is_none()
+                    && !site.runtime().contains(option.field)
+        }
+    });
+    absent.fold(Fields::NONE, |absent, option| absent.with(option.field))
 }
 
-/// Returns why this key cannot be set, if the code of a limit or a hedge is absent.
-pub(super) fn absent_key(target: Target, key: &str) -> Option<String> {
-    let option = POLICY.iter().find(|option| option.keys.contains(&key))?;
-    let sites = registry::sites();
-    let site = sites.into_iter().find(|site| {
-        target == Target::Function(site.name()) && absent(site).contains(option.field)
-    })?;
-    Some(Unsuitable { name: site.name(), why: beyond(site, option.field) }.to_string())
+/// Returns the limit or the hedge that is set by these changes, although it is `absent`.
+fn bound_beyond(changes: &Draft, absent: Fields) -> Option<Field> {
+    let (policy, written) = (changes.policy(), changes.written());
+    absent.iter().find(|field| {
+        written.contains(*field) && policy.time(*field).limit().is_some()
+            || *field == Field::Hedge && written.contains(Field::MaxHedges)
+    })
+}
+
+/// Returns these changes without those that would change something `absent`, or the factor of a
+/// jitter that `base` does not have.
+fn as_far_as_possible(changes: Draft, mut absent: Fields, base: &Policy) -> Draft {
+    if absent.contains(Field::Hedge) {
+        absent = absent.with(Field::MaxHedges);
+    }
+    if !matches!(base.get_jitter(), Jitter::Proportional(_)) {
+        absent = absent.with(Field::JitterFactor);
+    }
+    changes.without(absent)
+}
+
+/// Checks that a function of this target has the code that its changes need.
+pub(super) fn check_absent(target: Target, changes: &Draft) -> Result<(), String> {
+    for site in registry::sites() {
+        if target == Target::Function(site.name())
+            && let Some(bound) = bound_beyond(changes, absent(site))
+        {
+            return Err(Unsuitable { name: site.name(), why: beyond(site, bound) }.to_string());
+        }
+    }
+    Ok(())
 }
 
 /// Returns why a time limit or a hedge that is absent cannot be set.
@@ -240,5 +271,5 @@ fn judge(draft: &Draft, written: Fields, site: &Site) -> Result<(), String> {
     if !written.contains(Field::Backoff) {
         spared = spared.with(Rule::CustomDelaysUnused);
     }
-    draft.judge(written, spared).map(drop).map_err(|why| why.to_string())
+    draft.judge(written, spared, Style::Override).map(drop).map_err(|why| why.to_string())
 }

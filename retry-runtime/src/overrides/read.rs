@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use retry_rules::file::{self, CommandKeys};
+use retry_rules::file::{self, Draft, KEYS, Keys, Message};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 
@@ -37,8 +37,8 @@ impl<'de> Visitor<'de> for Whole {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Checked, A::Error> {
         let mut layer = Layer::default();
         while let Some(target) = map.next_key_seed(Name { layer: &layer })? {
-            let keys = map.next_value_seed(Keys { target, layer: &layer })?;
-            layer.insert(target, keys);
+            let changes = map.next_value_seed(ChangesSeed { target, layer: &layer })?;
+            layer.insert(target, changes);
         }
         // Mostly caused by `"*"`, and then for many functions; readers show only one line.
         Checked::of(vec![layer]).map_err(|unsuitable| match &unsuitable[..] {
@@ -81,32 +81,47 @@ impl Visitor<'_> for Name<'_> {
 }
 
 /// The keys to change, checked as soon as they have been read.
-struct Keys<'a> {
+struct ChangesSeed<'a> {
     target: Target,
     layer: &'a Layer,
 }
 
-impl<'de> DeserializeSeed<'de> for Keys<'_> {
-    type Value = CommandKeys;
+impl<'de> DeserializeSeed<'de> for ChangesSeed<'_> {
+    type Value = Draft;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CommandKeys, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Draft, D::Error> {
         let what = "a map of the settings to change, such as { attempts: 2 }";
-        let keys = file::from_known_keys(deserializer, what, ChangeableKeys(self.target))?;
-        self.layer.check_insert(self.target, &keys).map_err(D::Error::custom)?;
-        Ok(keys)
+        let changes = Changes { target: self.target, draft: Draft::default() };
+        let Changes { draft, .. } = file::read(changes, what, deserializer)?;
+        self.layer.check_insert(self.target, draft).map_err(D::Error::custom)?;
+        Ok(draft)
     }
 }
 
-/// The keys that can be changed; others are rejected with our own message.
-#[derive(Clone, Copy)]
-struct ChangeableKeys(Target);
+/// The changes to one target; unknown keys are rejected with our own message.
+struct Changes {
+    target: Target,
+    draft: Draft,
+}
 
-impl file::Keys for ChangeableKeys {
-    fn key<E: Error>(self, word: &str) -> Result<&'static str, E> {
-        names::key(word).map_err(E::custom)
+impl Keys for Changes {
+    fn keys(&self) -> &'static [&'static str] {
+        &KEYS
     }
 
-    fn only_unlimited(self, key: &str) -> Option<String> {
-        layer::absent_key(self.0, key)
+    fn key(&self, word: &str) -> Result<&'static str, Message> {
+        names::key(word).map_err(|message| Box::new(message) as Message)
+    }
+
+    fn may_be_table(&self, _: &str) -> bool {
+        false
+    }
+
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        self.draft.read_checked(key, map, |draft| layer::check_absent(self.target, draft))
     }
 }

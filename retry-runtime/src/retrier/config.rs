@@ -1,13 +1,14 @@
-//! [`RetryConfig`]: a policy from a file, with its matchers; [`CommandConfig`]: also with an action
-//! on failure.
+//! [`RetryConfig`]: a policy from a file, with its matchers.
 
+use core::fmt;
 use std::sync::Arc;
 
-use retry_rules::file::{CommandKeys, InvalidKeys, MapFrom, OnlyForCommands, Scalar, from_map};
+use retry_rules::file::{self, Draft, InvalidKeys, Keys, ValueKind, ValueSeed};
 use retry_rules::matchers::{Covered, covered};
-use retry_rules::suggest::unknown_word;
-use retry_rules::{Policy, Style};
-use serde::de::{Error, IgnoredAny, MapAccess};
+use retry_rules::{Field, Policy, Style};
+use serde::de::value::{SeqAccessDeserializer, SeqDeserializer};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::call::policy_source;
@@ -136,99 +137,6 @@ pub struct RetryConfig {
     pub abort_on: Option<Arc<[Matcher]>>,
 }
 
-/// The settings of a command in a file: a [`RetryConfig`], with the key `on_failure`.
-///
-/// ```
-/// use retry_runtime::{CommandConfig, OnFailure};
-///
-/// let json = r#"{
-///     "attempts": 5, "jitter": true,
-///     "on_failure": { "fallback": { "command": "./save-locally.sh" } }
-/// }"#;
-/// let config: CommandConfig = serde_json::from_str(json).unwrap();
-/// assert_eq!(config.retry.bare_policy.get_attempts().to_string(), "5");
-/// assert_eq!(config.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
-/// ```
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CommandConfig {
-    /// The retries of the command.
-    pub retry: RetryConfig,
-    /// The action once the retries have ended, for the program that runs the command. Default:
-    /// stop.
-    pub on_failure: OnFailure,
-}
-
-/// The action of a call that gives up.
-///
-/// A [`Retrier`](crate::Retrier) always returns its error; the program that runs the command
-/// acts on it, as `retry-workflow` does.
-///
-/// ```
-/// use retry_runtime::{CommandConfig, OnFailure};
-///
-/// let config: CommandConfig = serde_json::from_str(r#"{ "on_failure": "continue" }"#).unwrap();
-/// assert_eq!(config.on_failure, OnFailure::Continue);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnFailure {
-    /// Return the error.
-    #[default]
-    Stop,
-    /// Report the error and continue.
-    Continue,
-    /// Run another command instead.
-    Fallback {
-        /// The command.
-        command: String,
-    },
-}
-
-retry_rules::deserialize_scalar!(OnFailure);
-
-/// By hand, because the derived error for `on_failure: fallback` is of no help.
-impl Scalar for OnFailure {
-    const EXPECTED: &'static str =
-        "stop, continue, or `fallback: { command: \"./save-locally.sh\" }`";
-
-    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
-        match word {
-            "stop" => Ok(Self::Stop),
-            "continue" => Ok(Self::Continue),
-            other => Err(unknown_word(other, &["stop", "continue", "fallback"], &Self::EXPECTED)),
-        }
-    }
-
-    fn from_map<'de, A: MapAccess<'de>>(mut map: MapFrom<A>) -> Result<Self, A::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Fallback {
-            command: String,
-        }
-
-        let action = match map.next_key::<String>()? {
-            Some(key) if key == "fallback" => {
-                let Fallback { command } = map.next_value()?;
-                Self::Fallback { command }
-            }
-            // `stop: null`, which some writers produce for a bare word. An unknown key is
-            // reported before its value is read.
-            Some(key) => {
-                let action = Self::from_text(&key)?;
-                map.next_value::<()>()?;
-                action
-            }
-            None => return Err(A::Error::invalid_length(0, &Self::EXPECTED)),
-        };
-        if map.next_key::<IgnoredAny>()?.is_some() {
-            return Err(A::Error::custom("`on_failure` is a single action: keep one"));
-        }
-        Ok(action)
-    }
-}
-
 impl From<Policy> for RetryConfig {
     fn from(policy: Policy) -> Self {
         Self { bare_policy: policy, ..Self::default() }
@@ -266,119 +174,136 @@ impl policy_source::ConfigSource for RetryConfig {
 
 impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: RetryConfigKeys =
-            from_map(deserializer, "a map of retry settings, such as one with `attempts`")?;
-        let read = read(keys, Style::of_file::<D::Error>());
-        read.map(|(config, _)| config).map_err(D::Error::custom)
+        RetryKeys::deserialize(deserializer)?.finish(Style::Command).map_err(D::Error::custom)
     }
 }
 
-impl<'de> Deserialize<'de> for CommandConfig {
+/// The keys of a [`RetryConfig`] that have been read, but not yet checked.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct RetryKeys {
+    draft: Draft,
+    retry_on: Option<Vec<Matcher>>,
+    abort_on: Option<Vec<Matcher>>,
+}
+
+/// A function's action is code.
+const NO_ACTION: ValueKind = ValueKind::Absent(
+    "`on_failure` is not part of a file: remove it here and write it in the attribute, as in \
+     `on_failure = fallback(f)`",
+);
+
+impl Keys for RetryKeys {
+    fn keys(&self) -> &'static [&'static str] {
+        self.draft.keys()
+    }
+
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        match key {
+            "retry_on" => self.retry_on = map.next_value_seed(MatcherList)?,
+            "abort_on" => self.abort_on = map.next_value_seed(MatcherList)?,
+            "on_failure" => map.next_value_seed(ValueSeed(NO_ACTION, |_| Ok(())))?,
+            _ => self.draft.read(key, map)?,
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for RetryKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: CommandConfigKeys =
-            from_map(deserializer, "a map of retry settings, such as one with `attempts`")?;
-        Self::read(keys, Style::of_file::<D::Error>()).map_err(D::Error::custom)
+        file::read(
+            Self::default(),
+            "a map of retry settings, such as one with `attempts`",
+            deserializer,
+        )
     }
 }
 
-/// The keys of a [`RetryConfig`] as written in a file, parsed but not yet checked.
-///
-/// For readers that know where each key is.
-///
-/// ```
-/// use retry_runtime::{RetryConfig, RetryConfigKeys};
-///
-/// let keys: RetryConfigKeys = serde_json::from_str(r#"{ "retry_on": [] }"#).unwrap();
-/// let invalid = RetryConfig::try_from(keys).unwrap_err();
-/// assert_eq!(invalid.keys().next(), Some("retry_on"));
-/// ```
-pub type RetryConfigKeys = CommandKeys<Vec<Matcher>, OnlyForCommands>;
-
-/// The keys of a [`CommandConfig`] as written in a file, parsed but not yet checked.
-///
-/// For readers that know where each key is, like [`RetryConfigKeys`].
-pub type CommandConfigKeys = CommandKeys<Vec<Matcher>, OnFailure>;
-
-impl TryFrom<RetryConfigKeys> for RetryConfig {
-    type Error = InvalidKeys;
-
-    fn try_from(keys: RetryConfigKeys) -> Result<Self, InvalidKeys> {
-        read(keys, Style::Command).map(|(config, _)| config)
-    }
-}
-
-impl TryFrom<CommandConfigKeys> for CommandConfig {
-    type Error = InvalidKeys;
-
-    fn try_from(keys: CommandConfigKeys) -> Result<Self, InvalidKeys> {
-        Self::read(keys, Style::Command)
-    }
-}
-
-impl CommandConfig {
-    /// Reads the settings of a step of a workflow file, which has no deadline: messages do not
-    /// offer one.
+impl RetryKeys {
+    /// Returns the settings if they obey the rules, with messages in this style.
     ///
     /// # Errors
     /// A rule is broken, or two keys contradict each other.
-    #[doc(hidden)]
-    pub fn of_step(keys: CommandConfigKeys) -> Result<Self, InvalidKeys> {
-        Self::read(keys, Style::Step)
-    }
-
-    fn read(keys: CommandConfigKeys, style: Style) -> Result<Self, InvalidKeys> {
-        let (retry, on_failure) = read(keys, style)?;
-        Ok(Self { retry, on_failure: on_failure.unwrap_or_default() })
+    pub fn finish(mut self, style: Style) -> Result<RetryConfig, InvalidKeys> {
+        for (key, list, example) in [
+            ("retry_on", &self.retry_on, "[network, timeout]"),
+            ("abort_on", &self.abort_on, "[conflict]"),
+        ] {
+            let Some(list) = list else { continue };
+            self.draft.write(Field::RetryOn);
+            if list.is_empty() {
+                let message = format!(
+                    "`{key}` is empty: list at least one matcher, as in {example}, or leave it out"
+                );
+                return Err(InvalidKeys::new(key, message));
+            }
+            if let Some(pair) = covered_in(list).next() {
+                return Err(InvalidKeys::new(key, format!("in `{key}`, {pair}")));
+            }
+        }
+        let bare_policy = self.draft.finish(style)?;
+        let [retry_on, abort_on] = [self.retry_on, self.abort_on].map(|list| list.map(Arc::from));
+        Ok(RetryConfig { bare_policy, retry_on, abort_on })
     }
 }
 
-/// Checks the keys.
-fn read<F>(
-    keys: CommandKeys<Vec<Matcher>, F>,
-    style: Style,
-) -> Result<(RetryConfig, Option<F>), InvalidKeys> {
-    for (key, list, example) in [
-        ("retry_on", &keys.retry_on, "[network, timeout]"),
-        ("abort_on", &keys.abort_on, "[conflict]"),
-    ] {
-        let Some(list) = list else { continue };
-        if list.is_empty() {
-            let message = format!(
-                "`{key}` is empty: list at least one matcher, as in {example}, or leave it out"
-            );
-            return Err(InvalidKeys::new(key, message));
-        }
-        if let Some(pair) = covered_in(list).next() {
-            return Err(InvalidKeys::new(key, format!("in `{key}`, {pair}")));
-        }
+/// A list of matchers, or nothing. A text that has the elements of a list is answered with it.
+#[derive(Clone, Copy)]
+struct MatcherList;
+
+impl<'de> DeserializeSeed<'de> for MatcherList {
+    type Value = Option<Vec<Matcher>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
     }
-    let bare_policy = keys.policy_in(style)?;
-    let CommandKeys { retry_on, abort_on, on_failure, .. } = keys;
-    let [retry_on, abort_on] = [retry_on, abort_on].map(|list| list.map(Arc::from));
-    Ok((RetryConfig { bare_policy, retry_on, abort_on }, on_failure))
+}
+
+impl<'de> Visitor<'de> for MatcherList {
+    type Value = Option<Vec<Matcher>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list, such as [\"transient\"]")
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Some)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        let words: Vec<_> = text.trim_matches(['[', ']']).split(',').map(str::trim).collect();
+        // Reports an invalid word first, because a list would not cure it.
+        Vec::<Matcher>::deserialize(SeqDeserializer::<_, E>::new(words.iter().copied()))?;
+        Err(E::custom(format_args!("this is a text: write a list, `{words:?}`")))
+    }
 }
 
 impl Serialize for RetryConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.keys::<OnlyForCommands>().serialize(serializer)
-    }
-}
-
-impl Serialize for CommandConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut keys = self.retry.keys();
-        keys.on_failure = Some(&self.on_failure).filter(|action| **action != OnFailure::Stop);
-        keys.serialize(serializer)
-    }
-}
-
-impl RetryConfig {
-    /// The keys to write.
-    fn keys<F>(&self) -> CommandKeys<Vec<&Matcher>, F> {
-        let mut keys = CommandKeys::from(self.bare_policy);
-        keys.retry_on = self.retry_on.as_deref().map(effective);
-        keys.abort_on = self.abort_on.as_deref().map(effective);
-        keys
+        let mut map = serializer.serialize_map(None)?;
+        file::write(&self.bare_policy, &mut map)?;
+        for (key, list) in [("retry_on", &self.retry_on), ("abort_on", &self.abort_on)] {
+            if let Some(list) = list {
+                map.serialize_entry(key, &effective(list))?;
+            }
+        }
+        map.end()
     }
 }
 

@@ -5,22 +5,38 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, RwLock};
 use std::time::Duration;
 
-use retry_runtime::file::{TaskStyle, WorkflowStyle};
 use retry_runtime::matchers::{connect, network, timeout, transient};
 use retry_runtime::{
-    Attempts, Backoff, Bound, BreakerConfig, CommandConfig, Jitter, OnFailure, Policy, QuotaConfig,
-    Reason, Retrier, RetryConfig, retry,
+    Attempts, Backoff, Bound, BreakerConfig, Jitter, Policy, QuotaConfig, Reason, Retrier,
+    RetryConfig, retry,
 };
+use retry_workflow::{ErrorPolicy, TaskKeys};
 use serde::Deserialize;
 
 use crate::support::{millis, secs};
 
+/// The settings of a function: a step has an action on failure, too.
 #[derive(Deserialize)]
-struct Step {
-    retry_config: Option<CommandConfig>,
+#[serde(try_from = "serde_json::Value")]
+struct OfStep(RetryConfig);
+
+impl TryFrom<serde_json::Value> for OfStep {
+    type Error = serde_json::Error;
+
+    fn try_from(mut step: serde_json::Value) -> Result<Self, serde_json::Error> {
+        if let Some(keys) = step.as_object_mut() {
+            keys.remove("on_failure");
+        }
+        serde_json::from_value(step).map(Self)
+    }
 }
 
-fn yaml(text: &str) -> CommandConfig {
+#[derive(Deserialize)]
+struct Step {
+    retry_config: Option<OfStep>,
+}
+
+fn yaml(text: &str) -> RetryConfig {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -40,34 +56,29 @@ fn every_form_of_the_command_level_is_read() {
     }
     let text = include_str!("../../data/config/command-level.yml");
     let file: File = serde_saphyr::from_str(text).unwrap();
-    let configs: Vec<CommandConfig> = file
+    let configs: Vec<RetryConfig> = file
         .commands
         .into_iter()
-        .map(|step| step.retry_config.expect("every one has it"))
+        .map(|step| step.retry_config.expect("every one has it").0)
         .collect();
-    let [fetch, query, index, mail, upload] = <[CommandConfig; 5]>::try_from(configs).unwrap();
+    let [fetch, query, index, mail, upload] = <[RetryConfig; 5]>::try_from(configs).unwrap();
 
     let policy = Policy::new().attempts(5).jitter(Jitter::Proportional(0.3)).budget(secs(300));
-    assert_eq!(fetch.retry.bare_policy, policy);
-    assert_eq!(fetch.on_failure, OnFailure::Stop);
-    assert_eq!(fetch.retry.retry_on.as_ref().map(|list| list.len()), Some(2));
+    assert_eq!(fetch.bare_policy, policy);
+    assert_eq!(fetch.retry_on.as_ref().map(|list| list.len()), Some(2));
 
     let linear = Backoff::Linear { increment: secs(2) };
-    assert_eq!(query.retry.bare_policy, Policy::new().attempts(5).backoff(linear));
-    assert_eq!(query.retry.retry_on.as_ref().map(|list| list.len()), Some(3));
+    assert_eq!(query.bare_policy, Policy::new().attempts(5).backoff(linear));
+    assert_eq!(query.retry_on.as_ref().map(|list| list.len()), Some(3));
 
-    assert_eq!(index.retry.bare_policy, Policy::new().attempts(6).backoff(Backoff::Fibonacci));
-    assert_eq!((index.on_failure, index.retry.retry_on.is_none()), (OnFailure::Continue, true));
+    assert_eq!(index.bare_policy, Policy::new().attempts(6).backoff(Backoff::Fibonacci));
+    assert!(index.retry_on.is_none());
 
     let fixed = Policy::new().attempts(4).backoff(Backoff::Fixed).initial_delay(secs(2));
-    assert_eq!(mail.retry.bare_policy, fixed);
+    assert_eq!(mail.bare_policy, fixed);
 
     let custom = Backoff::Custom(const { &[millis(500), secs(3)] });
-    assert_eq!(
-        upload.retry.bare_policy,
-        Policy::new().attempts(5).backoff(custom).max_delay(secs(60))
-    );
-    assert_eq!(upload.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
+    assert_eq!(upload.bare_policy, Policy::new().attempts(5).backoff(custom).max_delay(secs(60)));
 }
 
 #[test]
@@ -78,21 +89,17 @@ fn every_form_of_the_workflow_level_is_read() {
         map: Map,
     }
     #[derive(Deserialize)]
-    struct ErrorPolicy {
-        retry_config: WorkflowStyle,
-    }
-    #[derive(Deserialize)]
     struct Map {
         agent_template: Vec<Step>,
     }
     let text = include_str!("../../data/config/workflow-level.yml");
     let file: File = serde_saphyr::from_str(text).unwrap();
-    assert_eq!(Policy::from(file.error_policy.retry_config), Policy::new());
+    assert_eq!(*file.error_policy.get_retry_config(), Policy::new());
 
     let [process, validate] = <[Step; 2]>::try_from(file.map.agent_template).ok().unwrap();
-    let process = process.retry_config.unwrap();
-    assert_eq!(process.retry.bare_policy, Policy::new().jitter(Jitter::DEFAULT));
-    assert_eq!(process.retry.retry_on.map(|matchers| matchers.len()), Some(2));
+    let OfStep(process) = process.retry_config.unwrap();
+    assert_eq!(process.bare_policy, Policy::new().jitter(Jitter::DEFAULT));
+    assert_eq!(process.retry_on.map(|matchers| matchers.len()), Some(2));
     assert!(validate.retry_config.is_none());
 }
 
@@ -111,16 +118,19 @@ fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
         ),
         ("timeout: unlimited", Policy::new().with_timeout(Bound::Unlimited)),
     ] {
-        assert_eq!(yaml(text).retry.bare_policy, policy, "{text}");
+        assert_eq!(yaml(text).bare_policy, policy, "{text}");
         let written = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<Policy>(&written).unwrap(), policy, "{written}");
     }
-    let text = "max_attempts: unlimited\nfirst_delay: 0s\nretry_budget: unlimited\nmax_elapsed: 1h\n\
-                max_retry_after: 1m";
-    let workflow: WorkflowStyle = serde_saphyr::from_str(text).unwrap();
+    let text = "max_attempts: unlimited\nfirst_delay: 0s\nretry_budget: unlimited\nmax_elapsed: 1h";
+    let workflow: ErrorPolicy = serde_saphyr::from_str(&of_items(text)).unwrap();
     let policy = Policy::new().unlimited().first_delay(secs(0)).max_elapsed(secs(3_600));
-    let policy = policy.max_retry_after(secs(60)).with_budget(Bound::Unlimited);
-    assert_eq!(Policy::from(workflow), policy);
+    assert_eq!(*workflow.get_retry_config(), policy.with_budget(Bound::Unlimited));
+}
+
+/// An error policy with these keys for the rounds of its items.
+fn of_items(keys: &str) -> String {
+    format!("retry_config:\n  {}", keys.replace('\n', "\n  "))
 }
 
 /// A fixed wait can be long without a `max_delay`.
@@ -133,7 +143,7 @@ fn fixed_minute() -> Policy {
 #[tokio::test(start_paused = true)]
 async fn a_retrier_follows_its_file() {
     let config = yaml("attempts: 4\nretry_on: [network, pattern: '(?i)database is LOCKED']\n");
-    let retrier = Retrier::from_config(&config.retry);
+    let retrier = Retrier::from_config(&config);
     for (text, attempts, reason) in [
         ("connection refused", 4, Reason::Attempts),
         ("the database is locked", 4, Reason::Attempts),
@@ -142,7 +152,7 @@ async fn a_retrier_follows_its_file() {
         let error = retrier.run(|| async { Err::<(), _>(text) }).await.unwrap_err();
         assert_eq!((error.attempts(), error.reason()), (attempts, reason), "{text}");
     }
-    let all = Retrier::from_config(&yaml("attempts: 2").retry);
+    let all = Retrier::from_config(&yaml("attempts: 2"));
     let error = all.run(|| async { Err::<(), _>("whatever") }).await.unwrap_err();
     assert_eq!(error.attempts(), 2);
 }
@@ -156,15 +166,15 @@ fn forms_that_mean_the_same_are_the_same() {
         "backoff:\n  fixed:\n",
         "backoff: { fixed: {} }",
     ] {
-        assert_eq!(yaml(text).retry.bare_policy, fixed, "{text}");
+        assert_eq!(yaml(text).bare_policy, fixed, "{text}");
     }
     let factor = Policy::new().jitter(Jitter::Proportional(0.2));
     for text in ["jitter: 0.2", "jitter: true\njitter_factor: 0.2"] {
-        assert_eq!(yaml(text).retry.bare_policy, factor, "{text}");
+        assert_eq!(yaml(text).bare_policy, factor, "{text}");
     }
     for text in ["jitter: false", "jitter: none", ""] {
         let text = format!("attempts: 3\n{text}");
-        assert_eq!(yaml(&text).retry.bare_policy, Policy::new(), "{text}");
+        assert_eq!(yaml(&text).bare_policy, Policy::new(), "{text}");
     }
     for text in [
         "max_delay: 90s",
@@ -172,14 +182,14 @@ fn forms_that_mean_the_same_are_the_same() {
         "max_delay: 1m 30s",
         "max_delay: { secs: 90 }",
     ] {
-        assert_eq!(yaml(text).retry.bare_policy, Policy::new().max_delay(secs(90)), "{text}");
+        assert_eq!(yaml(text).bare_policy, Policy::new().max_delay(secs(90)), "{text}");
     }
     assert_eq!(
-        yaml("attempts: unlimited\nbudget: 5m").retry.bare_policy,
+        yaml("attempts: unlimited\nbudget: 5m").bare_policy,
         Policy::new().unlimited().budget(secs(300))
     );
     assert_eq!(
-        yaml("deadline: 30s\ntimeout: 2s").retry.bare_policy,
+        yaml("deadline: 30s\ntimeout: 2s").bare_policy,
         Policy::new().deadline(secs(30)).timeout(secs(2))
     );
 }
@@ -187,18 +197,16 @@ fn forms_that_mean_the_same_are_the_same() {
 #[test]
 fn a_written_policy_round_trips() {
     let text = "attempts: 5\nbackoff:\n  custom:\n    delays: [500ms, { secs: 3, nanos: 5 }]\n\
-                jitter: true\njitter_factor: 0.25\nretry_on: [timeout, connect, pattern: 'a|b']\n\
-                on_failure:\n  fallback:\n    command: ./save.sh\n";
+                jitter: true\njitter_factor: 0.25\nretry_on: [timeout, connect, pattern: 'a|b']\n";
     let config = yaml(text);
     for again in [
         yaml(&serde_saphyr::to_string(&config).unwrap()),
         serde_json::from_str(&serde_json::to_string(&config).unwrap()).unwrap(),
     ] {
-        assert_eq!(again.retry.bare_policy, config.retry.bare_policy);
-        assert_eq!(again.on_failure, config.on_failure);
-        assert_eq!(format!("{:?}", again.retry), format!("{:?}", config.retry));
+        assert_eq!(again.bare_policy, config.bare_policy);
+        assert_eq!(format!("{again:?}"), format!("{config:?}"));
     }
-    assert_eq!(config.retry.bare_policy.wait(2), secs(3) + Duration::from_nanos(5));
+    assert_eq!(config.bare_policy.wait(2), secs(3) + Duration::from_nanos(5));
 }
 
 /// Mistakes, each with words that its message has to contain.
@@ -273,6 +281,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("max_retry_aftr: 5m", &["max_retry_after"]),
     ("attempts: 1\nretry_budget: 5m", &["never retries"]),
     ("retry_on: network, timeout", &["write a list, `[\"network\", \"timeout\"]`"]),
+    ("retry_on: 5", &["expected a list, such as [\"transient\"]"]),
     ("abort_on: netwrok", &["did you mean `network`"]),
     ("backoff: exponential(3.0)", &["`{ exponential: { base: 3.0 } }`"]),
     ("failure_threshold: 5", &["a setting of a breaker"]),
@@ -289,11 +298,6 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("retry_on: [409]", &["leaves out a 4xx"]),
     ("retry_on: [pattern: '(']", &["regular expression", "("]),
     ("retry_on: [exit_code: 75]", &["`exit_code` is for steps of workflow files"]),
-    ("on_failure: explode", &["explode", "continue"]),
-    ("on_failure: fallback", &["\"fallback\": expected", "command"]),
-    ("on_failure: { explode: 1 }", &["explode", "continue"]),
-    ("on_failure: { fallback: { command: a }, stop: null }", &["single action"]),
-    ("on_failure: { fallback: { cmd: x } }", &["cmd", "command"]),
     ("attempts: 0\nmax_delay: 500ms", &["at least 1", "`max_delay` (500ms)"]),
     ("jitter: 30%", &["write the number `0.3`"]),
     ("attempts: -1", &["`unlimited` together with a bound, such as a `max_elapsed` of \"10m\""]),
@@ -303,7 +307,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
 fn mistakes_in_policies_are_reported_with_a_cure() {
     let mut bad = Vec::new();
     for (text, words) in MISTAKES {
-        let complaint = complaint::<CommandConfig>(text);
+        let complaint = complaint::<RetryConfig>(text);
         println!("--- {}\n{complaint}\n", text.replace('\n', " / "));
         let in_yaml = complaint.split(", in TOML").next().unwrap_or_default();
         assert!(!in_yaml.contains(" = "), "no attribute is written in a file: {complaint}");
@@ -317,27 +321,23 @@ fn mistakes_in_policies_are_reported_with_a_cure() {
 }
 
 #[test]
-fn mistakes_in_toml_are_answered_in_toml() {
+fn maps_are_shown_in_toml_too() {
     for (text, message) in [
-        ("backoff = \"linear\"", "write `{ linear = { increment = \"2s\" } }`"),
-        ("backoff = { custom = {} }", "write `{ custom = { delays = [\"500ms\", \"1s\"] } }`"),
-        ("backoff = { exponential = 3 }", "write `{ exponential = { base = 3 } }`"),
-        ("attempts = \"unlimited\"", "write `retry_budget = \"unlimited\"`"),
-        ("max_retry_after = \"0s\"", "use `abort_on = [\"rate_limit\"]` for that"),
-        ("jitter = 1.5", "write `jitter = 0.3` for"),
+        ("backoff = \"linear\"", "in TOML `{ linear = { increment = \"2s\" } }`"),
+        ("backoff = { custom = {} }", "in TOML `{ custom = { delays = [\"500ms\", \"1s\"] } }`"),
+        ("backoff = { exponential = 3 }", "in TOML `{ exponential = { base = 3 } }`"),
         (
             "[http]\nattempts = 5\n",
-            "these settings are one level too deep, in `http`: remove the header `[http]`, or leave \
-             `.http` out of a longer one, such as `[retry.http]`",
+            "these settings are one level too deep, in `http`: write them without the key `http`; or \
+             read the file as a struct with a field `http`. In TOML, the key is the header `[http]`, \
+             or the `.http` of a longer one, such as `[retry.http]`",
         ),
         ("[http]\nport = 80\n", "unknown field `http`, expected one of"),
     ] {
-        let complaint = toml::from_str::<CommandConfig>(text).unwrap_err().to_string();
+        let complaint = toml::from_str::<RetryConfig>(text).unwrap_err().to_string();
         println!("--- {text}\n{complaint}\n");
         assert!(complaint.contains(message), "{complaint}");
     }
-    let error = toml::from_str::<BreakerConfig>("failure_rate = 0.0").unwrap_err().to_string();
-    assert!(error.contains("write `failure_rate = 0.5`"), "{error}");
 }
 
 /// A list of a program may be built from several, so that an entry without effect is no mistake
@@ -380,10 +380,8 @@ fn each_style_complains_of_its_own_keys() {
         ("retry_delay: 400.0", "(5m, the default)", "(30s"),
         ("retry_delay: -1.0", "-1", "initial_delay"),
         ("max_retrys: 3", "max_retries", "attempts"),
-        ("max_retry_after: 0s", "`max_retry_after: \"10m\"`", "abort_on"),
-        ("max_retry_after: 600", "`\"600s\"`", "initial_delay"),
     ] {
-        let complaint = complaint::<TaskStyle>(text);
+        let complaint = task(text).unwrap_err();
         println!("--- task: {text}\n{complaint}\n");
         assert!(complaint.contains(key), "{complaint}");
         assert!(!complaint.contains(not), "{complaint}");
@@ -396,19 +394,23 @@ fn each_style_complains_of_its_own_keys() {
         ("first_delay: 60s", "first_delay"),
         ("max_retry_after: 0s", "`max_retry_after: \"10m\"`"),
     ] {
-        let complaint = complaint::<WorkflowStyle>(text);
+        let complaint = complaint::<ErrorPolicy>(&of_items(text));
         println!("--- workflow: {text}\n{complaint}\n");
         assert!(complaint.contains(key), "{complaint}");
     }
 }
 
+/// Reads the policy of a task.
+fn task(text: &str) -> Result<Policy, String> {
+    let keys: TaskKeys = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    keys.policy().map_err(|invalid| invalid.to_string())
+}
+
 #[test]
 fn the_task_style_counts_retries_and_speaks_seconds() {
-    let read = |text: &str| Policy::from(serde_saphyr::from_str::<TaskStyle>(text).unwrap());
+    let read = |text: &str| task(text).unwrap();
     let policy = read("max_retries: 5\nretry_delay: 2.0\nmax_retry_delay: 60.0");
     assert_eq!(policy, Policy::new().attempts(6).initial_delay(secs(2)).max_delay(secs(60)));
-    let capped = |longest: &str| read(&format!("max_retry_after: {longest}")).get_max_retry_after();
-    assert_eq!([capped("5m"), capped("unlimited")], [secs(300), Duration::MAX]);
     assert_eq!(read("max_retries: 0").get_attempts(), Attempts::Limited(1));
     assert_eq!(read("retry_delay: 0.5").get_initial_delay(), millis(500));
     assert_eq!(read("retry_delay: 0").wait(3), secs(0));

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use retry_runtime::file::{TaskStyle, WorkflowStyle};
 use retry_runtime::{
     Attempts, Backoff, Bound, Jitter, Policy, Reason, Retrier, RetryError, Rule, Rules, Style,
 };
+use retry_workflow::{ErrorPolicy, TaskKeys};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -214,7 +214,7 @@ proptest! {
         if let Err(invalid) = policy.validate() {
             prop_assert!(!invalid.to_string().is_empty());
             for rule in invalid.broken().iter() {
-                for style in [Style::Attribute, Style::Command, Style::Toml, Style::Step, Style::Workflow, Style::Task, Style::Override] {
+                for style in [Style::Attribute, Style::Command, Style::Step, Style::Workflow, Style::Task, Style::Override] {
                     prop_assert!(!rule.explained(style, &policy).to_string().is_empty());
                 }
             }
@@ -346,13 +346,13 @@ proptest! {
         let millis = Duration::from_millis;
         #[expect(clippy::cast_precision_loss, reason = "they are small")]
         let seconds = |millis: u64| millis as f64 / 1_000.0;
-        let style: TaskStyle = serde_json::from_value(json!({
+        let task: TaskKeys = serde_json::from_value(json!({
             "max_retries": retries,
             "retry_delay": seconds(delay),
             "max_retry_delay": seconds(delay + more),
         })).unwrap();
         let policy = DEFAULT.initial_delay(millis(delay)).max_delay(millis(delay + more));
-        prop_assert_eq!(Policy::from(style), policy.attempts(retries.saturating_add(1)));
+        prop_assert_eq!(task.policy().unwrap(), policy.attempts(retries.saturating_add(1)));
     }
 
     #[test]
@@ -378,10 +378,10 @@ proptest! {
             ),
             _ => (Backoff::Fibonacci, json!({ "fibonacci": { "initial": text } })),
         };
-        let style: WorkflowStyle =
-            serde_json::from_value(json!({ "max_attempts": attempts, "backoff": json })).unwrap();
+        let keys = json!({ "max_attempts": attempts, "backoff": json });
+        let style: ErrorPolicy = serde_json::from_value(json!({ "retry_config": keys })).unwrap();
         let policy = DEFAULT.attempts(attempts).backoff(backoff).initial_delay(millis(initial));
-        prop_assert_eq!(Policy::from(style), policy);
+        prop_assert_eq!(*style.get_retry_config(), policy);
     }
 }
 

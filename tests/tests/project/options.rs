@@ -2,8 +2,8 @@
 //! rest is derived.
 
 use retry_rules::Policy;
-use retry_rules::file::WorkflowStyle;
 use retry_rules::options::{Kind, POLICY, QUOTA, Setting};
+use retry_workflow::ErrorPolicy;
 
 use super::root;
 
@@ -95,7 +95,8 @@ fn no_list_of_options_lacks_one() {
 
 #[test]
 fn the_keys_of_the_workflow_style_are_listed() {
-    let error = serde_json::from_str::<WorkflowStyle>(r#"{ "x": 1 }"#).unwrap_err().to_string();
+    let text = r#"{ "retry_config": { "x": 1 } }"#;
+    let error = serde_json::from_str::<ErrorPolicy>(text).unwrap_err().to_string();
     let keys: Vec<_> = error.split('`').skip(1).step_by(2).filter(|key| *key != "x").collect();
     assert!(keys.contains(&"max_attempts") && !keys.contains(&"attempts"), "{error}");
     let list = list(PAGE, "The `retry_config` of an [`error_policy`]");

@@ -4,6 +4,7 @@
 mod environment;
 mod steps;
 mod step_text;
+mod command_keys;
 mod on_failure;
 mod limits;
 mod map;
@@ -24,6 +25,7 @@ use serde::de::DeserializeOwned;
 
 use self::keys::{AFTER, AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
+use self::type_keys::keys_of;
 use super::{Schedule, WorkflowFile, WorkflowPlan, stem};
 use crate::file::after::{AfterPlan, NameTemplate};
 use crate::file::environment::{EnvironmentPlan, NeededVariable};
@@ -116,6 +118,26 @@ impl<'s> Forms<'s> {
                 return None;
             }
         }
+    }
+
+    /// Returns the keys of a map that are known, and reports the others.
+    fn known_keys<'a>(
+        &mut self,
+        node: &Node,
+        mut keys: Vec<&'a str>,
+        known: &[&str],
+    ) -> Vec<&'a str> {
+        let Value::Map(entries) = &node.value else { return keys };
+        for (key, value) in entries {
+            let name = key.name.as_str();
+            if keys.contains(&name) && !known.contains(&name) && !key.is_ignored() {
+                let written = value.scalar().unwrap_or_default();
+                let message = format!("unknown key `{name}`{}", key_here(name, &written, known));
+                self.wrong(key.span, message);
+                keys.retain(|key| *key != name);
+            }
+        }
+        keys
     }
 
     fn parsed<T>(&mut self, parsed: Result<T, Mistake>) -> Option<T> {
@@ -468,9 +490,18 @@ impl<'s> Forms<'s> {
             }
         }
         let what = "a map that says what happens to items that fail";
-        let names =
-            |entries: Entries<'a>| entries.iter().map(|(key, _)| key.name.as_str()).collect();
-        let names = self.map(node, what).map(names);
+        let keys = |entries: Entries<'a>| entries.iter().map(|(key, _)| key.name.as_str());
+        let names = self.map(node, what).map(|entries| keys(entries).collect());
+        let mut names =
+            names.map(|names| self.known_keys(node, names, keys_of::<ErrorPolicyKeys>(&[])));
+        if let Some(config @ Node { value: Value::Map(entries), .. }) = node.get("retry_config") {
+            let known = keys_of::<ErrorPolicyKeys>(&["retry_config"]);
+            let has_unknown =
+                self.known_keys(config, keys(entries).collect(), known).len() < entries.len();
+            if let Some(names) = names.as_mut().filter(|_| has_unknown) {
+                names.retain(|name| *name != "retry_config");
+            }
+        }
         let keys = names.and_then(|names| self.parse_keys::<ErrorPolicyKeys>(node, names, &[]));
         let policy = keys.and_then(|keys| {
             let read = ErrorPolicy::try_from(keys);

@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
-use retry_runtime::file::TaskStyle;
 use retry_runtime::matchers::Matchers;
 use retry_runtime::retrier::Readable;
 use retry_runtime::{Policy, Retrier};
 
+use super::task_keys::{self, MAX_RETRIES, MAX_RETRY_DELAY, RETRY_DELAY};
 use crate::item::context::ItemContext;
 use crate::item::one_or_many::OneOrMany;
 use crate::workflow::closure::MAX_POSTPONED;
@@ -73,9 +73,9 @@ impl<H> Task<H> {
             name,
             handler,
             needs: Vec::new(),
-            max_retries: TaskStyle::MAX_RETRIES,
-            retry_delay: TaskStyle::RETRY_DELAY,
-            max_retry_delay: TaskStyle::MAX_RETRY_DELAY,
+            max_retries: MAX_RETRIES,
+            retry_delay: RETRY_DELAY,
+            max_retry_delay: MAX_RETRY_DELAY,
             max_postponed: MAX_POSTPONED,
         }
     }
@@ -186,7 +186,7 @@ impl<H, D> Task<H, D> {
     }
 
     pub(super) fn policy(&self) -> Policy {
-        TaskStyle::policy(self.max_retries, self.retry_delay, self.max_retry_delay)
+        task_keys::policy(self.max_retries, self.retry_delay, self.max_retry_delay)
     }
 }
 

@@ -1,10 +1,11 @@
 //! [`ErrorPolicy`]: what becomes of items whose retries have ended, and when a whole job stops.
 
+mod workflow_keys;
 mod read;
 
 use std::fmt;
 
-use retry_runtime::file::InvalidKeys;
+use retry_rules::file::InvalidKeys;
 use retry_runtime::{BreakerConfig, Field, Fields, HalfOpen, Invalid, Policy};
 use serde::Deserialize;
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use retry_runtime::file::{TaskStyle, WorkflowStyle};
 use retry_runtime::{Attempts, Policy, Reason, Retrier};
+use retry_workflow::{ErrorPolicy, TaskKeys};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -21,17 +21,20 @@ struct Cases {
 struct Case {
     name: String,
     policy: Option<Policy>,
-    task: Option<TaskStyle>,
-    workflow: Option<WorkflowStyle>,
+    task: Option<TaskKeys>,
+    workflow: Option<serde_json::Value>,
     delays_ms: Vec<u64>,
 }
 
 impl Case {
     fn policy(&self) -> Policy {
-        match (self.policy, self.task, self.workflow) {
+        match (self.policy, &self.task, &self.workflow) {
             (Some(policy), None, None) => policy,
-            (None, Some(task), None) => task.into(),
-            (None, None, Some(workflow)) => workflow.into(),
+            (None, Some(task), None) => task.policy().unwrap(),
+            (None, None, Some(keys)) => {
+                let file = serde_json::json!({ "retry_config": keys });
+                *serde_json::from_value::<ErrorPolicy>(file).unwrap().get_retry_config()
+            }
             _ => panic!("{}: one policy, in one style", self.name),
         }
     }

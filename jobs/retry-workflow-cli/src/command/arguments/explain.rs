@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use retry_rules::options::{Kind, POLICY, Setting};
 use retry_runtime::Policy;
-use retry_runtime::file::CommandKeys;
+use retry_runtime::file::Draft;
 use serde_json::{Map, Value, json};
 
 use crate::command::outcome::CommandError;
@@ -103,7 +103,7 @@ impl ExplainArguments {
         let (curve, needed) = self.curve();
         let keys = self.keys(curve);
         let alone = keys.iter().filter_map(|(name, value)| {
-            let error = serde_json::from_value::<CommandKeys>(json!({ name: value })).err()?;
+            let error = serde_json::from_value::<Draft>(json!({ name: value })).err()?;
             Some(match name.as_str() {
                 // Read from several arguments.
                 "backoff" => error.to_string(),

@@ -1,9 +1,9 @@
 //! `on_failure`: a keyword, a fallback, a repair, or a list of steps.
 
 use retry_rules::suggest::nearest;
-use retry_runtime::OnFailure;
 
 use super::Forms;
+use super::command_keys::OnFailure;
 use super::keys::{REPAIR, STEP};
 use crate::steps::step::{AfterFailure, Repair, Steps};
 use crate::template::available::AvailableValues;
@@ -58,7 +58,7 @@ impl Forms<'_> {
             ..mistake
         });
         let action = self.parsed(action)?;
-        self.action(&action, node, available)
+        self.action(action, node, available)
     }
 
     /// A repair: a step, and how often it may run.
@@ -89,17 +89,17 @@ impl Forms<'_> {
 
     pub(super) fn action(
         &mut self,
-        action: &OnFailure,
+        action: OnFailure,
         node: &Node,
         available: AvailableValues<'_>,
     ) -> Option<AfterFailure> {
         match action {
             OnFailure::Continue => Some(AfterFailure::Continue),
-            OnFailure::Fallback { .. } => {
+            OnFailure::Fallback => {
                 let command = node.get("fallback").and_then(|node| node.get("command"))?;
                 self.script(command, available).map(AfterFailure::Fallback)
             }
-            _ => Some(AfterFailure::Stop),
+            OnFailure::Stop => Some(AfterFailure::Stop),
         }
     }
 }

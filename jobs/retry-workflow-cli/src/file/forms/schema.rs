@@ -7,10 +7,11 @@ use std::iter::once;
 use retry_rules::matchers::{CLASSES, covers};
 use retry_rules::options::{Kind, POLICY, Setting};
 use retry_runtime::file::CURVES;
-use retry_runtime::{Class, CommandConfigKeys, Policy};
+use retry_runtime::{Class, Policy};
 use retry_workflow::job::ErrorPolicyKeys;
 use serde_json::{Map, Value, json};
 
+use super::command_keys::CommandKeys;
 use super::exit_codes::EXIT_CODE;
 use super::form::{
     bound, key, named, needing, number, object, one_or_more, reference, whole, with, words,
@@ -41,7 +42,7 @@ pub(crate) fn schema() -> Value {
             "repair": step(&object(REPAIR, repair_key)),
             "map": needing(&["input", "agent_template"], MAP, map_key),
             "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
-            "retry_config": object(keys_of::<CommandConfigKeys>(&[]), retry_key),
+            "retry_config": object(keys_of::<CommandKeys>(&[]), retry_key),
             "item_retry_config": object(keys_of::<ErrorPolicyKeys>(&["retry_config"]), retry_key),
             "matchers": matchers(),
             "backoff": backoff(),

@@ -4,11 +4,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use regex::Regex;
-use retry_runtime::file::{CommandKeys, Span};
-use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
+use retry_runtime::file::{Draft, Span};
+use retry_runtime::{Bound, RetryConfig, Style};
 
+use super::command_keys::{CommandKeys, OnFailure};
 use super::keys::STEP;
 use super::step_text::step_text;
+use super::type_keys::keys_of;
 use super::{Forms, first_key_span, has_misspelt};
 use crate::file::environment::NeededVariable;
 use crate::steps::command_env::Run;
@@ -204,13 +206,13 @@ impl Forms<'_> {
             }
             (Some(own), None) => self.after_failure(own, inner),
             (None, Some(node)) => {
-                let action = retry.as_ref().map(|retry| retry.on_failure.clone());
-                action.and_then(|action| self.action(&action, node, inner))
+                let action = retry.as_ref().map(|(_, action)| *action);
+                action.and_then(|action| self.action(action, node, inner))
             }
             (None, None) => Some(AfterFailure::Stop),
         }?;
         let step = match retry {
-            Some(retry) => step.retry(retry.retry, codes),
+            Some((retry, _)) => step.retry(retry, codes),
             None => step,
         };
         let sets = |name: &str| step.env.iter().any(|(own, _)| own == name);
@@ -302,9 +304,10 @@ impl Forms<'_> {
     /// Reads the longest wait that a server may ask for, a key of the step.
     fn max_retry_after(&mut self, step: &Node) -> Option<Bound> {
         step.get(MAX_RETRY_AFTER)?;
-        let keys = step.parse_only::<CommandKeys>(&[MAX_RETRY_AFTER], &[]);
-        let policy = keys.and_then(|keys| {
-            keys.policy().map_err(|invalid| step.mistake_at(invalid.keys(), &invalid))
+        let draft = step.parse_only::<Draft>(&[MAX_RETRY_AFTER], &[]);
+        let policy = draft.and_then(|draft| {
+            let policy = draft.finish(Style::Step);
+            policy.map_err(|invalid| step.mistake_at(invalid.keys(), &invalid))
         });
         self.parsed(policy).map(|policy| policy.max_retry_after_bound())
     }
@@ -325,7 +328,7 @@ impl Forms<'_> {
     }
 
     /// Reads how a step is retried.
-    fn retry_config(&mut self, config: &Node) -> (Option<CommandConfig>, CodeMatchers) {
+    fn retry_config(&mut self, config: &Node) -> (Option<(RetryConfig, OnFailure)>, CodeMatchers) {
         for (keys, why) in REJECTED {
             if let Some(node) = keys.iter().find_map(|key| config.get(key)) {
                 self.wrong(node.span, why);
@@ -340,17 +343,20 @@ impl Forms<'_> {
             retry_on: retry_on.map(Arc::new),
             abort_on: abort_on.unwrap_or_default(),
         };
-        let keys: Option<CommandConfigKeys> = if let Value::Map(_) = config.value {
+        let keys: Option<CommandKeys> = if let Value::Map(_) = config.value {
             let keys = self.once(config);
+            let keys = self.known_keys(config, keys, keys_of::<CommandKeys>(&[]));
             self.parse_keys(config, keys, &instead)
         } else {
             self.unexpected(config, "a map of retry settings, such as { attempts: 3 }")
         };
         let mut read = keys.and_then(|keys| {
-            let read = CommandConfig::of_step(keys);
-            self.parsed(read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid)))
+            let CommandKeys { retry, on_failure } = keys;
+            let read = retry.finish(Style::Step);
+            let read = read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid));
+            self.parsed(read).map(|retry| (retry, on_failure))
         });
-        if let Some(CommandConfig { retry, .. }) = &mut read {
+        if let Some((retry, _)) = &mut read {
             retry.retry_on.take_if(|_| retry_alone);
             retry.abort_on.take_if(|_| abort_alone);
         }

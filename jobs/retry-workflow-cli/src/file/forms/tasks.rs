@@ -1,7 +1,5 @@
 //! The tasks of a graph: steps that depend on each other.
 
-use retry_runtime::file::TaskKeys;
-
 use super::super::{TaskPlan, WorkflowPlan};
 use super::keys::{STEP, TASK};
 use super::{Forms, first_key_span};
@@ -10,6 +8,7 @@ use crate::steps::step::Steps;
 use crate::template::available::{A_TASK, AvailableValues};
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
+use retry_workflow::TaskKeys;
 use retry_workflow::job::{Dependencies, InvalidGraph};
 
 const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];

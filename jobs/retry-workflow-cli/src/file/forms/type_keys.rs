@@ -74,13 +74,13 @@ impl Display for Known {
 
 #[cfg(test)]
 mod tests {
-    use retry_runtime::{Policy, RetryConfigKeys};
+    use retry_runtime::{Policy, RetryConfig};
 
     use super::keys_of;
 
     #[test]
     fn a_type_names_its_keys_with_their_other_names() {
-        let keys = keys_of::<RetryConfigKeys>(&[]);
+        let keys = keys_of::<RetryConfig>(&[]);
         for key in ["attempts", "max_attempts", "budget", "retry_on"] {
             assert!(keys.contains(&key), "{keys:?}");
         }
@@ -90,6 +90,6 @@ mod tests {
     #[test]
     fn a_type_that_is_not_a_map_has_no_keys() {
         assert!(keys_of::<u32>(&[]).is_empty());
-        assert!(keys_of::<RetryConfigKeys>(&["attempts"]).is_empty());
+        assert!(keys_of::<RetryConfig>(&["attempts"]).is_empty());
     }
 }

@@ -1,16 +1,14 @@
 //! Reading an [`ErrorPolicy`] from a file.
 
-use std::time::Duration;
+use std::fmt;
 
-use retry_rules::deserialize_scalar;
-use retry_runtime::file::{
-    InvalidKeys, MapFrom, Scalar, Span, WorkflowKeys, WrittenNumber, from_map,
-};
+use retry_rules::file::{InvalidKeys, Keys, Seconds, read};
 use retry_runtime::{Bound, BreakerConfig, Policy};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, IntoDeserializer as _, MapAccess};
+use serde::de::{Error, IgnoredAny, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::workflow_keys::WorkflowKeys;
 use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
 
 /// The keys of an [`ErrorPolicy`] in a file, read but not yet checked.
@@ -27,8 +25,7 @@ use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemF
 /// let invalid = ErrorPolicy::try_from(keys).unwrap_err();
 /// assert_eq!(invalid.keys(), ["retry_config", "max_attempts"]);
 /// ```
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default)]
 pub struct ErrorPolicyKeys {
     on_item_failure: Option<OnItemFailure>,
     continue_on_failure: Option<bool>,
@@ -37,7 +34,46 @@ pub struct ErrorPolicyKeys {
     minimum_items: Option<u64>,
     error_collection: Option<ErrorCollection>,
     circuit_breaker: Option<BreakerKeys>,
-    retry_config: Option<RetryKeys>,
+    retry_config: Option<WorkflowKeys>,
+}
+
+impl Keys for ErrorPolicyKeys {
+    fn keys(&self) -> &'static [&'static str] {
+        &[
+            "on_item_failure",
+            "continue_on_failure",
+            "max_failures",
+            "failure_threshold",
+            "minimum_items",
+            "error_collection",
+            "circuit_breaker",
+            "retry_config",
+        ]
+    }
+
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        match key {
+            "on_item_failure" => self.on_item_failure = map.next_value()?,
+            "continue_on_failure" => self.continue_on_failure = map.next_value()?,
+            "max_failures" => self.max_failures = map.next_value()?,
+            "failure_threshold" => self.failure_threshold = map.next_value()?,
+            "minimum_items" => self.minimum_items = map.next_value()?,
+            "error_collection" => self.error_collection = map.next_value()?,
+            "circuit_breaker" => self.circuit_breaker = map.next_value()?,
+            _ => self.retry_config = map.next_value()?,
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorPolicyKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(Self::default(), "a map that says what happens to items that fail", deserializer)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,50 +81,10 @@ pub struct ErrorPolicyKeys {
 struct BreakerKeys {
     failure_threshold: Option<u32>,
     success_threshold: Option<u32>,
-    timeout: Option<OpenFor>,
+    timeout: Option<Seconds>,
     half_open_requests: Option<u32>,
-    hold: Option<OpenFor>,
+    hold: Option<Seconds>,
     on_open: Option<OnOpen>,
-}
-
-/// A duration, or a number of seconds.
-#[derive(Debug)]
-struct OpenFor(Duration);
-
-deserialize_scalar!(OpenFor);
-
-impl Scalar for OpenFor {
-    const EXPECTED: &'static str = "a duration such as \"30s\", or a number of seconds";
-
-    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
-        Span::from_text(text).map(Self::from)
-    }
-
-    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
-        match number {
-            WrittenNumber::Unsigned(seconds) => Ok(Self(Duration::from_secs(seconds))),
-            WrittenNumber::Negative(_) => Span::from_number(number).map(Self::from),
-            WrittenNumber::Float(seconds) => match Duration::try_from_secs_f64(seconds) {
-                Ok(time) => Ok(Self(time)),
-                Err(error) => Err(E::custom(format!("{seconds} seconds: {error}"))),
-            },
-        }
-    }
-
-    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
-        Span::from_map(map).map(Self::from)
-    }
-}
-
-retry_rules::conversion!(|span: Span| -> OpenFor { Self(span.into()) });
-
-#[derive(Debug)]
-struct RetryKeys(WorkflowKeys);
-
-impl<'de> Deserialize<'de> for RetryKeys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_map(deserializer, "a map of a policy's settings in the workflow style").map(Self)
-    }
 }
 
 impl BreakerKeys {
@@ -100,13 +96,13 @@ impl BreakerKeys {
         if let Some(successes) = self.success_threshold {
             config = config.success_threshold(successes);
         }
-        if let Some(OpenFor(timeout)) = self.timeout {
+        if let Some(Seconds(timeout)) = self.timeout {
             config = config.timeout(timeout);
         }
         if let Some(requests) = self.half_open_requests {
             config = config.half_open_requests(requests);
         }
-        if let Some(OpenFor(hold)) = self.hold {
+        if let Some(Seconds(hold)) = self.hold {
             config = config.hold(hold);
         }
         config
@@ -115,9 +111,7 @@ impl BreakerKeys {
 
 impl<'de> Deserialize<'de> for ErrorPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: ErrorPolicyKeys =
-            from_map(deserializer, "a map that says what happens to items that fail")?;
-        keys.try_into().map_err(D::Error::custom)
+        ErrorPolicyKeys::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
     }
 }
 
@@ -127,7 +121,7 @@ impl TryFrom<ErrorPolicyKeys> for ErrorPolicy {
     fn try_from(keys: ErrorPolicyKeys) -> Result<Self, InvalidErrorPolicy> {
         let default = Self::new();
         let retry_config = match &keys.retry_config {
-            Some(RetryKeys(keys)) => {
+            Some(keys) => {
                 let policy = keys.policy().and_then(without_server);
                 policy.map_err(|invalid| InvalidErrorPolicy(Complaint::RetryKeys(invalid)))?
             }
@@ -161,8 +155,6 @@ fn without_server(policy: Policy) -> Result<Policy, InvalidKeys> {
     ))
 }
 
-deserialize_scalar!(ErrorCollection);
-
 /// The forms that serde reads by itself.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", remote = "ErrorCollection")]
@@ -172,13 +164,25 @@ enum CollectionForm {
     Batched { size: usize },
 }
 
-/// `batched:10` is short for `{ batched: { size: 10 } }`.
-impl Scalar for ErrorCollection {
-    const EXPECTED: &'static str = "aggregate, immediate, or `batched: { size: 5 }`";
+impl<'de> Deserialize<'de> for ErrorCollection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CollectionVisitor)
+    }
+}
 
-    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+struct CollectionVisitor;
+
+/// `batched:10` is short for `{ batched: { size: 10 } }`.
+impl<'de> Visitor<'de> for CollectionVisitor {
+    type Value = ErrorCollection;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("aggregate, immediate, or `batched: { size: 5 }`")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<ErrorCollection, E> {
         match word.strip_prefix("batched:").map(|size| size.trim().parse()) {
-            Some(Ok(size)) => Ok(Self::Batched { size }),
+            Some(Ok(size)) => Ok(ErrorCollection::Batched { size }),
             Some(Err(_)) => Err(E::custom(format!(
                 "\"{word}\": write the size of a group as a number, such as `batched:10`"
             ))),
@@ -189,40 +193,49 @@ impl Scalar for ErrorCollection {
         }
     }
 
-    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ErrorCollection, A::Error> {
         CollectionForm::deserialize(MapAccessDeserializer::new(map))
     }
 }
 
-deserialize_scalar!(OnItemFailure);
+impl<'de> Deserialize<'de> for OnItemFailure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ActionVisitor)
+    }
+}
+
+struct ActionVisitor;
 
 /// Any word without a meaning of its own is the name of a handler.
-impl Scalar for OnItemFailure {
-    const EXPECTED: &'static str =
-        "dlq, retry, skip, stop, or `custom: name` with the name of a handler";
+impl<'de> Visitor<'de> for ActionVisitor {
+    type Value = OnItemFailure;
 
-    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dlq, retry, skip, stop, or `custom: name` with the name of a handler")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<OnItemFailure, E> {
         Ok(match word {
-            "dlq" => Self::Dlq,
-            "retry" => Self::Retry,
-            "skip" => Self::Skip,
-            "stop" => Self::Stop,
-            handler => Self::Custom(handler.to_owned()),
+            "dlq" => OnItemFailure::Dlq,
+            "retry" => OnItemFailure::Retry,
+            "skip" => OnItemFailure::Skip,
+            "stop" => OnItemFailure::Stop,
+            handler => OnItemFailure::Custom(handler.to_owned()),
         })
     }
 
-    fn from_map<'de, A: MapAccess<'de>>(mut map: MapFrom<A>) -> Result<Self, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnItemFailure, A::Error> {
         let action = match map.next_key::<String>()? {
-            Some(key) if key == "custom" => Self::Custom(map.next_value()?),
+            Some(key) if key == "custom" => OnItemFailure::Custom(map.next_value()?),
             Some(key) => {
                 return Err(A::Error::custom(format!(
-                    "unknown action `{key}`: expected {}",
-                    Self::EXPECTED
+                    "unknown action `{key}`: expected dlq, retry, skip, stop, or `custom: name` with \
+                     the name of a handler"
                 )));
             }
-            None => return Err(A::Error::invalid_length(0, &Self::EXPECTED)),
+            None => return Err(A::Error::invalid_length(0, &self)),
         };
-        if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
+        if map.next_key::<IgnoredAny>()?.is_some() {
             return Err(A::Error::custom("`on_item_failure` is a single action: keep one"));
         }
         Ok(action)

@@ -16,5 +16,4 @@ pub(crate) mod verdict;
 pub(crate) mod hedge;
 pub(crate) mod session;
 pub(crate) mod attempt_result;
-pub(crate) mod policy_source;
 pub(crate) mod runtime;

@@ -73,7 +73,7 @@ pub mod registered {
 }
 
 pub mod runtime {
-    pub use crate::call::policy_source::*;
+    pub use crate::call::runtime::policy_source::*;
     pub use crate::call::runtime::*;
 }
 

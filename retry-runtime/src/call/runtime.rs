@@ -1,6 +1,8 @@
 //! Options known only at runtime, as an expansion evaluates them: turns the types found in
 //! configurations into the parts of a policy.
 
+pub(crate) mod policy_source;
+
 use core::borrow::Borrow;
 use core::ops::Deref;
 use core::time::Duration;

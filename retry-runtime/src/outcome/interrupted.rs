@@ -12,7 +12,8 @@ use crate::outcome::ended::Rounded;
 /// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end this way, so its
 /// error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. These can already:
 ///
-/// - `anyhow::Error`, `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`]
+/// - `anyhow::Error`, `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and
+///   [`RetryError`](crate::RetryError)
 /// - `tonic::Status`, `sqlx::Error`, `redis::RedisError`, `tungstenite::Error` and
 ///   `reqwest_middleware::Error`, with the feature of that client
 /// - `http::StatusCode`, with the feature `http`: 504 if a time limit passed, otherwise 503. The

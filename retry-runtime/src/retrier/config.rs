@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::call::policy_source;
+use crate::call::runtime::policy_source;
 use crate::classify::matchers::Matcher;
 
 /// The retry settings in a file: a policy in the command style, with the keys `retry_on` and

@@ -11,7 +11,7 @@ mod clients;
 pub(crate) mod fault;
 pub(crate) mod hint;
 mod known;
-pub mod matchers;
+pub(crate) mod matchers;
 #[cfg(feature = "pattern")]
 pub(crate) mod pattern;
 pub(crate) mod probe;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use crate::base::full_text::{LONGEST_CHAIN, text_without_bodies};
 use crate::outcome::interrupted::Interrupted;
 
-pub use crate::base::class::Class;
+pub(crate) use crate::base::class::Class;
 pub(crate) use hint::Hint;
 pub(crate) use known::KnownError;
 pub use registered::register;

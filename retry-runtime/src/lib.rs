@@ -235,10 +235,23 @@ pub use outcome::error::{IsStdError, NotBehindAnAlias};
 pub use outcome::interrupted::Interrupted;
 pub use outcome::past_failure::PastFailure;
 
+pub use base::class::Class;
 #[doc(inline)]
-pub use classify::matchers;
-#[doc(inline)]
-pub use classify::{Class, Classify};
+pub use classify::Classify;
+/// Matchers as values: the failures that a [`Retrier`](crate::Retrier) or a
+/// [`RetryConfig`](crate::RetryConfig) retries.
+///
+/// The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).
+///
+/// ```
+/// use retry_runtime::matchers::{network, rate_limit};
+/// use retry_runtime::{Policy, Retrier};
+///
+/// let retrier = Retrier::new(Policy::new()).retry_on([network, rate_limit]);
+/// ```
+pub mod matchers {
+    pub use crate::classify::matchers::*;
+}
 
 pub use base::name::Name;
 pub use protect::breaker::{

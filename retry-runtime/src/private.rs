@@ -14,6 +14,7 @@ pub use retry_rules::{
     Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules,
 };
 
+pub use crate::base::class::Class;
 pub use crate::base::random::between as random_between;
 use crate::base::sealed::Never;
 pub use crate::call::attempt::Attempt;
@@ -37,7 +38,6 @@ pub use crate::call::not_awaited::NotAwaited;
 pub use crate::call::session::{Next, Session, Wait};
 pub use crate::call::verdict::{HintSource, Verdict};
 use crate::call::verdict::{Judgement, OwnWait};
-pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;

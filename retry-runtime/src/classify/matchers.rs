@@ -1,14 +1,4 @@
-//! Matchers as values: the failures that a [`Retrier`](crate::Retrier) or a
-//! [`RetryConfig`](crate::RetryConfig) retries.
-//!
-//! The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).
-//!
-//! ```
-//! use retry_runtime::matchers::{network, rate_limit};
-//! use retry_runtime::{Policy, Retrier};
-//!
-//! let retrier = Retrier::new(Policy::new()).retry_on([network, rate_limit]);
-//! ```
+//! The matchers of [`crate::matchers`].
 
 use core::fmt;
 

@@ -281,7 +281,7 @@ pub trait FallbackNow<R, Kind> {
 }
 
 /// The kinds of values that a fallback may return.
-pub mod kind {
+pub(crate) mod kind {
     /// The type that the function returns.
     #[derive(Debug)]
     pub enum Whole {}

@@ -6,21 +6,25 @@ use core::future::Future;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
+use retry_rules::Rules;
+
+use crate::base::sealed::Never;
+use crate::call::verdict::{Judgement, OwnWait};
+use crate::event::retry_event::RetryEvent;
+use crate::outcome::Nothing;
+use crate::outcome::error::RetryError;
+
 pub use core::option::Option::{None, Some};
-pub use core::result::Result::{self, Err, Ok};
+pub use core::result::Result::{Err, Ok};
 
 pub use retry_rules::history::complaint as complaint_about_history;
-pub use retry_rules::{
-    Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules,
-};
+pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule};
 
 pub use crate::base::class::Class;
 pub use crate::base::random::between as random_between;
-use crate::base::sealed::Never;
 pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_limit::{
-    CallLimits, CallTiming, Is, LimitAttempts, LimitOutcome, PickInterrupted, PickTimer,
-    RuntimeLimits, Untimed,
+    CallLimits, Is, LimitAttempts, LimitOutcome, PickInterrupted, PickTimer, RuntimeLimits, Untimed,
 };
 pub use crate::call::attempt_result::{
     AttemptResultFuture, attempt_failure, attempt_gave_up, attempt_result, ended, failure,
@@ -31,31 +35,25 @@ pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::hedge::latencies::Latencies;
 pub use crate::call::hedge::race::{HedgePolicy, RaceContext};
 pub use crate::call::hedge::race_attempts::RaceAttempts;
-pub use crate::call::hedge::{Body, HedgedAttempt, Hedges};
-pub use crate::call::last_failure::{Keeps, LastFailure, NoFailure, PickFailureSlot};
+pub use crate::call::hedge::{HedgedAttempt, Hedges};
+pub use crate::call::last_failure::{LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::not_awaited::NotAwaited;
 pub use crate::call::session::{Next, Session, Wait};
 pub use crate::call::verdict::{HintSource, Verdict};
-use crate::call::verdict::{Judgement, OwnWait};
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
 #[cfg(feature = "macros")]
 pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1;
 pub use crate::event::log_level::LogLevel;
-pub use crate::event::retry_event::{Failure, RetryEvent};
-pub use crate::outcome::ended::Ended;
-pub use crate::outcome::error::{IntoError, RetryError};
+pub use crate::outcome::error::IntoError;
 pub use crate::outcome::interrupted::{AttemptError, Interrupted};
-pub use crate::outcome::{
-    Continue, Fallback, FallbackNow, Interruptible, Missing, Nothing, Outcome, Plain, gave_up, kind,
-};
+pub use crate::outcome::{Continue, Fallback, FallbackNow, Interruptible, Outcome, Plain, gave_up};
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
 #[cfg(feature = "testing")]
 pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1};
 pub use crate::protect::breaker::CircuitBreaker;
-pub use crate::protect::quota::RetryQuota;
 pub use crate::site::Site;
 #[cfg(feature = "sites")]
 pub use crate::site::registry::RETRY_SITES_0_1;

@@ -102,6 +102,8 @@ impl CallTiming for Guarded<'_> {
 /// The progress of a call.
 pub(crate) struct Driver<'r> {
     stage: Stage,
+    /// Of the attempt in slot 0.
+    permit: Option<Permit<'r>>,
     session: DriverSession<'r>,
 }
 
@@ -120,17 +122,23 @@ impl<'r> Driver<'r> {
     /// A call that begins now. Only if it has limits or hedges, `needs_timer` is set.
     pub(crate) fn new(policy: &Policy, needs_timer: bool) -> Self {
         let guarded = needs_timer.then(|| Guarded::boxed(CallLimits::of(policy)));
-        Self { stage: Stage::Begin, session: Session::timed(guarded) }
+        Self { stage: Stage::Begin, permit: None, session: Session::timed(guarded) }
     }
 
-    /// A call without limits or hedges whose first attempt has failed: its outcome is in hand.
-    pub(crate) const fn after_first() -> Self {
-        Self { stage: Stage::Failed, session: Session::timed(None) }
+    /// A call without limits or hedges, whose first attempt runs.
+    pub(crate) const fn of_first(permit: Option<Permit<'r>>) -> Self {
+        Self { stage: Stage::Attempt, permit, session: Session::timed(None) }
+    }
+
+    /// A call without limits or hedges, whose first attempt has failed: its outcome is in hand.
+    pub(crate) const fn after_first(permit: Option<Permit<'r>>) -> Self {
+        Self { stage: Stage::Failed, permit, session: Session::timed(None) }
     }
 
     /// Drops all that the call holds.
     pub(crate) fn end(&mut self) {
         drop(mem::take(&mut self.session));
+        self.permit = None;
     }
 
     /// Takes the failures that a call which has ended has kept.
@@ -138,30 +146,28 @@ impl<'r> Driver<'r> {
         self.session.take_history()
     }
 
-    /// Polls the call. `permit` is that of the attempt in slot 0. Without `cx`, the thread sleeps
-    /// during waits, and attempts are ready at once.
+    /// Polls the call. Without `cx`, the thread sleeps during waits, and attempts are ready at once.
     #[inline(never)]
     pub(crate) fn poll(
         &mut self,
         attempts: &mut dyn Attempts,
         around: &Around<'_, 'r>,
-        permit: &mut Option<Permit<'r>>,
         mut cx: Option<&mut Context<'_>>,
     ) -> Poll<Finished> {
         loop {
             let finished = match self.stage {
-                Stage::Begin => self.begin(attempts, around, permit, cx.is_some()),
+                Stage::Begin => self.begin(attempts, around, cx.is_some()),
                 Stage::Attempt => {
                     let known = match &mut cx {
-                        Some(cx) => ready!(self.poll_attempt(attempts, around, permit, cx)),
-                        None => attempt_blocking(attempts, around, permit),
+                        Some(cx) => ready!(self.poll_attempt(attempts, around, cx)),
+                        None => self.attempt_blocking(attempts, around),
                     };
-                    self.ended(attempts, around, permit, known)
+                    self.ended(attempts, around, known)
                 }
                 Stage::Failed => {
                     // Nothing of the attempt stays alive during the wait.
                     attempts.clear();
-                    self.failed(attempts, around, permit.take(), None, None)
+                    self.failed(attempts, around, None, None)
                 }
                 Stage::Wait => {
                     match &mut cx {
@@ -185,7 +191,6 @@ impl<'r> Driver<'r> {
         &mut self,
         attempts: &mut dyn Attempts,
         around: &Around<'_, 'r>,
-        permit: &mut Option<Permit<'r>>,
         is_limited: bool,
     ) -> Option<Finished> {
         // Unless an attempt begins, and even if the operation panics.
@@ -199,7 +204,7 @@ impl<'r> Driver<'r> {
         }
         // If it panics, its permit is dropped during the panic, which counts as a failure.
         attempts.begin(&mut || self.session.attempt(&around.context));
-        *permit = own;
+        self.permit = own;
         if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
             guarded.limits.set_timed_out(None);
             guarded.limit = guarded.limits.next();
@@ -214,15 +219,14 @@ impl<'r> Driver<'r> {
         &mut self,
         attempts: &mut dyn Attempts,
         around: &Around<'_, 'r>,
-        permit: &mut Option<Permit<'r>>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Judgement>> {
         let is_alone = self.session.timer.as_ref().is_none_or(|guarded| guarded.race.is_none());
         if is_alone {
             // As in `begin`.
-            let own = permit.take();
+            let own = self.permit.take();
             let polled = attempts.poll(0, cx);
-            *permit = own;
+            self.permit = own;
             if polled.is_ready() {
                 return Poll::Ready(None);
             }
@@ -230,7 +234,7 @@ impl<'r> Driver<'r> {
         if self.session.timer.is_none() {
             Poll::Pending
         } else {
-            self.poll_guarded(attempts, around, permit, is_alone, cx)
+            self.poll_guarded(attempts, around, is_alone, cx)
         }
     }
 
@@ -241,7 +245,6 @@ impl<'r> Driver<'r> {
         &mut self,
         attempts: &mut dyn Attempts,
         around: &Around<'_, 'r>,
-        permit: &mut Option<Permit<'r>>,
         is_alone: bool,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Judgement>> {
@@ -254,7 +257,7 @@ impl<'r> Driver<'r> {
             let context =
                 RaceContext { origin, attempt, breaker, quota, attempts: None, keeps_failures };
             let race = guarded.race.get_or_insert_with(Race::boxed);
-            if race.poll(attempts, hedge, &context, permit, is_alone, cx).is_ready() {
+            if race.poll(attempts, hedge, &context, &mut self.permit, is_alone, cx).is_ready() {
                 return Poll::Ready(race.outcome().and_then(Result::err));
             }
         }
@@ -264,7 +267,7 @@ impl<'r> Driver<'r> {
         let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
         guarded.limits.set_timed_out(Some(kind));
         let mut known = None;
-        if guarded.race.as_mut().is_some_and(|race| race.timed_out(permit)) {
+        if guarded.race.as_mut().is_some_and(|race| race.timed_out(&mut self.permit)) {
             known = guarded.race.as_ref().and_then(|race| race.outcome()?.err());
             // It replaces the failures of earlier attempts.
             attempts.restore();
@@ -280,10 +283,9 @@ impl<'r> Driver<'r> {
         &mut self,
         attempts: &mut dyn Attempts,
         around: &Around<'_, 'r>,
-        permit: &mut Option<Permit<'r>>,
         known: Option<Judgement>,
     ) -> Option<Finished> {
-        let (permit, mut race) = (permit.take(), None);
+        let mut race = None;
         if let Some(guarded) = &mut self.session.timer {
             // The hedges are dropped before the outcome is reported, and then their permits.
             attempts.clear();
@@ -297,9 +299,9 @@ impl<'r> Driver<'r> {
         }
         // A value that a race has judged is a failure, also where a limit has ended the race.
         if known.is_some() || !attempts.has_succeeded() {
-            return self.failed(attempts, around, permit, known, race.as_deref());
+            return self.failed(attempts, around, known, race.as_deref());
         }
-        if let Some(permit) = permit {
+        if let Some(permit) = self.permit.take() {
             permit.success();
         }
         mem::take(&mut self.session).succeeded(around.context.origin, around.quota);
@@ -313,12 +315,11 @@ impl<'r> Driver<'r> {
         &mut self,
         attempts: &mut dyn Attempts,
         around: &Around<'_, 'r>,
-        mut permit: Option<Permit<'r>>,
         known: Option<Judgement>,
         race: Option<&Race<'r>>,
     ) -> Option<Finished> {
         let context = CallContext { can_repeat: attempts.can_repeat(), ..around.context };
-        let (session, mut next) = (&mut self.session, None);
+        let (session, permit, mut next) = (&mut self.session, &mut self.permit, None);
         attempts.verdict(known, &mut |verdict| {
             let mut verdict = verdict;
             if let Some(losers) = race.and_then(Race::losers) {
@@ -406,22 +407,22 @@ impl<'r> Driver<'r> {
             guarded.terms.end();
         }
     }
-}
 
-/// Makes an attempt that is ready at once.
-#[inline(never)]
-fn attempt_blocking<'r>(
-    attempts: &mut dyn Attempts,
-    around: &Around<'_, 'r>,
-    permit: &mut Option<Permit<'r>>,
-) -> Option<Judgement> {
-    let own = permit.take();
-    let polled = attempts.poll(0, &mut Context::from_waker(Waker::noop()));
-    debug_assert!(polled.is_ready(), "an attempt that blocks is ready at once");
-    *permit = own;
-    let CallContext { policy, origin, .. } = around.context;
-    if let (false, Some(timeout)) = (attempts.has_succeeded(), policy.get_timeout()) {
-        observe::warn_once(Warning::TimeoutNotObeyed { name: origin.name, timeout });
+    /// Makes an attempt that is ready at once.
+    #[inline(never)]
+    fn attempt_blocking(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+    ) -> Option<Judgement> {
+        let own = self.permit.take();
+        let polled = attempts.poll(0, &mut Context::from_waker(Waker::noop()));
+        debug_assert!(polled.is_ready(), "an attempt that blocks is ready at once");
+        self.permit = own;
+        let CallContext { policy, origin, .. } = around.context;
+        if let (false, Some(timeout)) = (attempts.has_succeeded(), policy.get_timeout()) {
+            observe::warn_once(Warning::TimeoutNotObeyed { name: origin.name, timeout });
+        }
+        None
     }
-    None
 }

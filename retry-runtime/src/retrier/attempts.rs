@@ -19,18 +19,16 @@ use crate::protect::breaker::Permit;
 use crate::retrier::decider::{ErrorRules, FailedAttempt};
 use crate::retrier::listener::Listener;
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Common, Failing, RetrierSettings};
+use crate::retrier::settings::{Common, Failing, NeedsDriver, RetrierSettings};
 use crate::retrier::values::{FailedValue, Values};
 
-/// The parts of a call, for as long as it is polled.
-pub(crate) struct Calls<'p, 'r, Op, E, V, W, L> {
+/// The parts of a call, apart from its progress.
+pub(crate) struct CallParts<'p, Op, E, V, W, L> {
     pub(crate) common: &'p Common<V>,
-    /// The settings whose breaker and quota the call uses, unless there are none.
-    pub(crate) lent: Option<&'r RetrierSettings>,
     pub(crate) rules: &'p ErrorRules<E>,
-    pub(crate) operation: &'p mut Op,
-    pub(crate) when: Option<&'p mut W>,
-    pub(crate) on_retry: Option<&'p mut L>,
+    pub(crate) operation: Op,
+    pub(crate) when: Option<W>,
+    pub(crate) on_retry: L,
 }
 
 pin_project_lite::pin_project! {
@@ -45,10 +43,8 @@ pin_project_lite::pin_project! {
         Begun {
             #[pin]
             attempt: Option<Fut>,
-            // Nothing while the first attempt runs, unless that has limits or hedges.
+            // Nothing while the first attempt runs, unless that has limits, hedges or a permit.
             rest: Option<DrivenCall<'r, T, E, Fut>>,
-            // Of the attempt.
-            permit: Option<Permit<'r>>,
         },
         /// The first attempt has succeeded.
         Succeeded,
@@ -60,14 +56,28 @@ pin_project_lite::pin_project! {
 pub(crate) struct DrivenCall<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 struct Progress<'r, T, E, Fut> {
-    hedges: Hedges<Fut>,
-    kept: LastOutcome<T, E>,
+    extra: Option<Box<Extra<T, E, Fut>>>,
     driver: Driver<'r>,
+}
+
+/// The state that few calls have.
+struct Extra<T, E, Fut> {
+    /// The hedges of the attempt.
+    hedges: Vec<Pin<Box<Fut>>>,
+    /// The failure of an earlier attempt.
+    kept: Option<AttemptResult<T, E>>,
+}
+
+impl<T, E, Fut> Extra<T, E, Fut> {
+    #[cold]
+    fn boxed() -> Box<Self> {
+        Box::new(Self { hedges: Vec::new(), kept: None })
+    }
 }
 
 impl<'r, T, E, Fut> DrivenCall<'r, T, E, Fut> {
     const fn new(driver: Driver<'r>) -> Self {
-        Self(ManuallyDrop::new(Progress { hedges: None, kept: None, driver }))
+        Self(ManuallyDrop::new(Progress { extra: None, driver }))
     }
 }
 
@@ -75,21 +85,19 @@ impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        let Progress { hedges, kept, driver } = &mut *self.0;
+        let Progress { extra, driver } = &mut *self.0;
         // In this order: the attempts before their permits.
-        drop(hedges.take());
-        drop(kept.take());
+        drop(extra.take());
         driver.end();
     }
 }
 
-type Hedges<Fut> = Option<Box<Vec<Pin<Box<Fut>>>>>;
-
-/// The failure of an earlier attempt.
-type LastOutcome<T, E> = Option<Box<AttemptResult<T, E>>>;
-
-/// The outcome of the first attempt, if it failed; a value with its fault.
-type FirstOutcome<T, E, F> = (Result<T, E>, Option<F>);
+/// The failure of the first attempt of a call without limits or hedges.
+pub(crate) struct FirstFailure<'r, T, E, F> {
+    /// An error, or a value with its fault.
+    pub(crate) outcome: (Result<T, E>, Option<F>),
+    pub(crate) permit: Option<Permit<'r>>,
+}
 
 /// The attempts of a call: all that depends on the operation.
 trait Slots<T, E> {
@@ -105,17 +113,25 @@ trait Slots<T, E> {
     /// As [`Attempts::clear`].
     fn clear(&mut self);
 
+    /// Keeps a failure in place of an earlier one.
+    fn keep(&mut self, outcome: AttemptResult<T, E>);
+
+    /// Takes the failure that was kept.
+    fn take_kept(&mut self) -> Option<AttemptResult<T, E>>;
+
     /// The context of the attempt that has ended, and whether another one can be made.
     fn ended(&self) -> (Option<&Attempt>, bool);
 }
 
-struct OperationSlots<'p, Op, Fut> {
+struct OperationSlots<'p, Op, T, E, Fut> {
     operation: &'p mut Op,
     first: Pin<&'p mut Option<Fut>>,
-    hedges: &'p mut Hedges<Fut>,
+    extra: &'p mut Option<Box<Extra<T, E, Fut>>>,
 }
 
-impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E> for OperationSlots<'_, Op, Fut> {
+impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
+    for OperationSlots<'_, Op, T, E, Fut>
+{
     fn begin(&mut self, attempt: &mut dyn FnMut() -> Attempt) {
         let attempt = self.operation.begin(attempt, Seal);
         self.first.set(attempt);
@@ -123,14 +139,14 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E> for OperationSlots
 
     fn join(&mut self) -> bool {
         let Some(hedge) = self.operation.hedge(Seal) else { return false };
-        self.hedges.get_or_insert_default().push(Box::pin(hedge));
+        self.extra.get_or_insert_with(Extra::boxed).hedges.push(Box::pin(hedge));
         true
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let output = if let Some((hedge, hedges)) = slot.checked_sub(1).zip(self.hedges.as_mut()) {
-            let output = ready!(hedges[hedge].as_mut().poll(cx));
-            drop(hedges.remove(hedge));
+        let output = if let Some((hedge, extra)) = slot.checked_sub(1).zip(self.extra.as_mut()) {
+            let output = ready!(extra.hedges[hedge].as_mut().poll(cx));
+            drop(extra.hedges.remove(hedge));
             output
         } else {
             if self.first.is_none() {
@@ -149,7 +165,17 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E> for OperationSlots
 
     fn clear(&mut self) {
         self.first.set(None);
-        *self.hedges = None;
+        if let Some(extra) = self.extra {
+            extra.hedges.clear();
+        }
+    }
+
+    fn keep(&mut self, outcome: AttemptResult<T, E>) {
+        self.extra.get_or_insert_with(Extra::boxed).kept = Some(outcome);
+    }
+
+    fn take_kept(&mut self) -> Option<AttemptResult<T, E>> {
+        self.extra.as_mut()?.kept.take()
     }
 
     fn ended(&self) -> (Option<&Attempt>, bool) {
@@ -163,8 +189,7 @@ struct Calling<'p, T, E, V: Values<T>> {
     rules: &'p ErrorRules<E>,
     slots: &'p mut dyn Slots<T, E>,
     when: Option<&'p mut dyn FnMut(&E) -> bool>,
-    on_retry: Option<&'p mut dyn Listener<E>>,
-    kept: &'p mut LastOutcome<T, E>,
+    on_retry: &'p mut dyn Listener<E>,
     /// The outcome in hand.
     outcome: Option<AttemptResult<T, E>>,
     /// The fault of the outcome, if it is a value.
@@ -190,7 +215,9 @@ impl<T, E, V: Values<T>> Members for Calling<'_, T, E, V> {
     }
 
     fn keep(&mut self) {
-        *self.kept = self.outcome.take().map(Box::new);
+        if let Some(outcome) = self.outcome.take() {
+            self.slots.keep(outcome);
+        }
     }
 }
 
@@ -212,16 +239,15 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);
         let failed = FailedAttempt::of(outcome, value);
         let when = self.when.as_mut().map(|when| &mut **when as _);
-        let of_call = self.on_retry.as_mut().map(|of_call| &mut **of_call as _);
         let (rules, attempt) = (self.rules, self.slots.ended().0);
+        let of_call = &mut *self.on_retry;
         let failing = Failing { rules, failed, known, attempt, when, of_call };
         self.common.settings.judge(failing, with);
     }
 
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let Some(outcome) = &self.outcome else { return };
-        let on_retry = self.on_retry.as_mut().map(|listener| &mut **listener as _);
-        self.rules.announce(attempt_failure(outcome), session, context, on_retry);
+        self.rules.announce(attempt_failure(outcome), session, context, self.on_retry);
     }
 
     fn interrupt(&mut self, interrupted: Interrupted) {
@@ -229,12 +255,13 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
     }
 
     fn forget(&mut self) {
-        (self.outcome, *self.kept) = (None, None);
+        self.outcome = None;
+        self.slots.take_kept();
     }
 
     fn restore(&mut self) -> bool {
-        let Some(kept) = self.kept.take() else { return false };
-        self.outcome = Some(*kept);
+        let Some(kept) = self.slots.take_kept() else { return false };
+        self.outcome = Some(kept);
         true
     }
 
@@ -251,11 +278,10 @@ impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
         mut self,
         driver: &mut Driver<'r>,
         lent: Option<&'r RetrierSettings>,
-        permit: &mut Option<Permit<'r>>,
         cx: Option<&mut Context<'_>>,
     ) -> Poll<Result<T, RetryError<E>>> {
         let around = self.common.settings.around(lent, cx.is_some());
-        let finished = ready!(driver.poll(&mut self, &around, permit, cx));
+        let finished = ready!(driver.poll(&mut self, &around, cx));
         let Some(outcome) = self.outcome else { unreachable!("a call ends with an outcome") };
         Poll::Ready(match (finished, outcome) {
             (Finished::GaveUp(how), outcome) => {
@@ -269,17 +295,18 @@ impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
 }
 
 impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
-    /// A call whose first attempt has begun, with this permit.
+    /// A call whose first attempt has begun.
     #[inline(always)]
-    pub(crate) const fn begun(attempt: Option<Fut>, permit: Option<Permit<'r>>) -> Self {
-        Self::Begun { attempt, rest: None, permit }
+    pub(crate) const fn begun(attempt: Option<Fut>) -> Self {
+        Self::Begun { attempt, rest: None }
     }
 
-    /// Polls the call.
+    /// Polls the call, which uses the breaker and the quota of `lent`.
     #[inline(always)]
     pub(crate) fn poll<Op, V, W, L>(
         mut self: Pin<&mut Self>,
-        calls: Calls<'_, 'r, Op, E, V, W, L>,
+        parts: &mut CallParts<'_, Op, E, V, W, L>,
+        lent: Option<&'r RetrierSettings>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, RetryError<E>>>
     where
@@ -288,53 +315,81 @@ impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
         W: FnMut(&E) -> bool,
         L: Listener<E>,
     {
-        let settings = &calls.common.settings;
-        if matches!(*self, Self::Unbegun) {
-            let Ok(permit) = settings.admit_first(calls.lent) else {
-                return self.drive(calls, Some(cx), None);
-            };
-            let context = || Session::<()>::new().attempt(&settings.around(None, true).context);
-            let attempt = calls.operation.begin(context, Seal);
-            self.set(Self::begun(attempt, permit));
+        let operation = &mut parts.operation;
+        match ready!(self.as_mut().poll_first(parts.common, operation, lent, cx)) {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(first) => self.drive(parts, lent, Some(cx), first),
         }
-        let (attempt, permit) = match self.as_mut().project() {
-            CallStateProjection::Begun { attempt, rest: None, permit } => {
-                (attempt.as_pin_mut(), permit)
+    }
+
+    /// Polls the first attempt of a call without limits or hedges.
+    ///
+    /// # Errors
+    /// Its failure, or `None` if the call has got further, or needs a driver from the first attempt
+    /// on.
+    #[inline(always)]
+    #[expect(clippy::type_complexity, reason = "a value, or a failure")]
+    pub(crate) fn poll_first<Op, V>(
+        mut self: Pin<&mut Self>,
+        common: &Common<V>,
+        operation: &mut Op,
+        lent: Option<&'r RetrierSettings>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, Option<FirstFailure<'r, T, E, V::Failure>>>>
+    where
+        Op: Operation<Fut, T, E>,
+        V: Values<T>,
+    {
+        let settings = &common.settings;
+        // If the operation panics, it is dropped during the panic, which counts as a failure.
+        let mut permit = None;
+        if matches!(*self, Self::Unbegun) {
+            if !settings.is_plain {
+                match settings.admit_first(lent) {
+                    Ok(own) => permit = own,
+                    Err(NeedsDriver) => return Poll::Ready(Err(None)),
+                }
             }
-            _ => return self.drive(calls, Some(cx), None),
+            let context = || Session::<()>::new().attempt(&settings.around(None, true).context);
+            let attempt = operation.begin(context, Seal);
+            self.set(Self::begun(attempt));
+        }
+        let (attempt, rest) = match self.as_mut().project() {
+            CallStateProjection::Begun { attempt, rest } if rest.is_none() => {
+                (attempt.as_pin_mut(), rest)
+            }
+            _ => return Poll::Ready(Err(None)),
         };
-        let Some(attempt) = attempt else { return self.drive(calls, Some(cx), None) };
-        // If it panics, its permit is dropped during the panic, which counts as a failure.
-        let own = permit.take();
-        let polled = attempt.poll(cx);
-        let Poll::Ready(output) = polled else {
-            *permit = own;
+        let Some(attempt) = attempt else { return Poll::Ready(Err(None)) };
+        let Poll::Ready(output) = attempt.poll(cx) else {
+            if permit.is_some() {
+                *rest = Some(DrivenCall::new(Driver::of_first(permit)));
+            }
             return Poll::Pending;
         };
-        let failed = match calls.operation.end(output) {
-            Ok(value) => match calls.common.values.failure(&value) {
+        let outcome = match operation.end(output) {
+            Ok(value) => match common.values.failure(&value) {
                 None => {
                     self.set(Self::Succeeded);
-                    settings.succeeded_first(own, calls.lent);
+                    settings.succeeded_first(permit, lent);
                     return Poll::Ready(Ok(value));
                 }
                 fault => (Ok(value), fault),
             },
             error => (error, None),
         };
-        *permit = own;
-        self.drive(calls, Some(cx), Some(failed))
+        Poll::Ready(Err(Some(FirstFailure { outcome, permit })))
     }
 
-    /// Polls the call wherever it stands. If the first attempt of a call without limits or hedges
-    /// has failed, this is its outcome. Without `cx`, the thread sleeps during waits.
+    /// Polls the call wherever it stands, or after its `first` attempt has failed. Without `cx`, the thread sleeps during waits.
     #[cold]
     #[inline(never)]
     pub(crate) fn drive<Op, V, W, L>(
         mut self: Pin<&mut Self>,
-        calls: Calls<'_, 'r, Op, E, V, W, L>,
+        parts: &mut CallParts<'_, Op, E, V, W, L>,
+        lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
-        first: Option<FirstOutcome<T, E, V::Failure>>,
+        first: Option<FirstFailure<'r, T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>>
     where
         Op: Operation<Fut, T, E>,
@@ -342,31 +397,33 @@ impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
         W: FnMut(&E) -> bool,
         L: Listener<E>,
     {
-        let Calls { common, lent, rules, operation, when, on_retry } = calls;
+        let CallParts { common, rules, operation, when, on_retry } = parts;
         if matches!(*self, Self::Unbegun) {
             let settings = &common.settings;
             let driver = Driver::new(&settings.policy, settings.needs_timer);
             let rest = Some(DrivenCall::new(driver));
-            self.set(Self::Begun { attempt: None, rest, permit: None });
+            self.set(Self::Begun { attempt: None, rest });
         }
-        let CallStateProjection::Begun { attempt, rest, permit } = self.project() else {
+        let CallStateProjection::Begun { attempt, rest } = self.project() else {
             panic!("a call is polled after it has ended")
         };
-        let after_first = || DrivenCall::new(Driver::after_first());
-        let DrivenCall(progress) = rest.get_or_insert_with(after_first);
-        let Progress { hedges, kept, driver } = &mut **progress;
-        let (outcome, fault) =
-            first.map_or((None, None), |(outcome, fault)| (Some(attempt_result(outcome)), fault));
+        let (mut outcome, mut fault) = (None, None);
+        if let Some(FirstFailure { outcome: first, permit }) = first {
+            (outcome, fault) = (Some(attempt_result(first.0)), first.1);
+            *rest = Some(DrivenCall::new(Driver::after_first(permit)));
+        }
+        let of_first = || DrivenCall::new(Driver::of_first(None));
+        let DrivenCall(progress) = rest.get_or_insert_with(of_first);
+        let Progress { extra, driver } = &mut **progress;
         let calling = Calling {
             common,
             rules,
-            slots: &mut OperationSlots { operation, first: attempt, hedges },
-            when: when.map(|when| when as _),
-            on_retry: on_retry.map(|on_retry| on_retry as _),
-            kept,
+            slots: &mut OperationSlots { operation, first: attempt, extra },
+            when: when.as_mut().map(|when| when as _),
+            on_retry,
             outcome,
             fault,
         };
-        calling.drive(driver, lent, permit, cx)
+        calling.drive(driver, lent, cx)
     }
 }

@@ -352,7 +352,7 @@ impl<E> ErrorRules<E> {
         failed: &FailedAttempt<'_, E>,
         attempt: u32,
         due: Duration,
-        of_call: Option<&mut dyn Listener<E>>,
+        of_call: &mut dyn Listener<E>,
     ) -> OwnWait {
         let FailedAttempt::Error(error) = failed else { return None };
         let closures = self.closures.as_deref().map_or(&[][..], |closures| &closures.wait_by);
@@ -363,7 +363,7 @@ impl<E> ErrorRules<E> {
             Some(ControlFlow::Continue(wait)) => wait,
             None => due,
         };
-        of_call.and_then(|call| call.wait_by(attempt, error, due)).or(own)
+        of_call.wait_by(attempt, error, due).or(own)
     }
 
     /// Passes a failure that will be retried to the listeners of the retrier.

@@ -165,7 +165,7 @@ impl<D, V> Retrier<D, V> {
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
         let rules = self.decider.rules();
-        let wait_by = |number, due| rules.wait_by(&attempt, number, due, None);
+        let wait_by = |number, due| rules.wait_by(&attempt, number, due, &mut ());
         let verdict = self.common.settings.verdict(rules, &attempt, None).waiting_by(&wait_by);
         let context = self.common.settings.context();
         // The state does not keep failures: a store has a history of its own.

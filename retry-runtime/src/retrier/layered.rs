@@ -2,10 +2,10 @@
 
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
 use super::Retrier;
-use super::attempts::{CallState, Calls};
+use super::attempts::{CallParts, CallState};
 use super::decider::Decider;
 use super::operation::Operation;
 use super::settings::RetrierSettings;
@@ -14,15 +14,12 @@ use crate::outcome::ended::{Ended, Reason};
 use crate::outcome::error::RetryError;
 use crate::outcome::interrupted::AttemptError;
 
-/// Calls without closures of their own.
-type ServiceCalls<'p, 'r, Op, E, V> = Calls<'p, 'r, Op, E, V, fn(&E) -> bool, ()>;
-
 impl<D, V> Retrier<D, V> {
     /// Returns whether an attempt needs nothing but to be made: no breaker, quota, time limit or
     /// hedge.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.common.settings.is_plain()
+        self.common.settings.is_plain
     }
 
     /// Returns the end of a call whose service failed its readiness check, and must not be called.
@@ -39,14 +36,14 @@ impl<D, V> Retrier<D, V> {
     pub(crate) fn poll_plain<T, E, Kind, Fut: Future, Op: Operation<Fut, T, E>>(
         &self,
         call: Pin<&mut CallState<'static, T, E, Fut>>,
-        operation: &mut Op,
+        operation: Op,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, RetryError<E>>>
     where
         D: Decider<E, Kind>,
         V: Values<T>,
     {
-        call.poll(self.calls(None, operation), cx)
+        self.poll_lent(call, operation, None, cx)
     }
 
     /// Polls a call.
@@ -54,26 +51,37 @@ impl<D, V> Retrier<D, V> {
     pub(crate) fn poll_guarded<'r, T, E, Kind, Fut: Future, Op: Operation<Fut, T, E>>(
         &'r self,
         call: Pin<&mut CallState<'r, T, E, Fut>>,
-        operation: &mut Op,
+        operation: Op,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, RetryError<E>>>
     where
         D: Decider<E, Kind>,
         V: Values<T>,
     {
-        call.poll(self.calls(Some(&self.common.settings), operation), cx)
+        self.poll_lent(call, operation, Some(&self.common.settings), cx)
     }
 
     #[inline(always)]
-    fn calls<'p, 'r, E, Kind, Op>(
-        &'p self,
+    fn poll_lent<'r, T, E, Kind, Fut: Future, Op: Operation<Fut, T, E>>(
+        &self,
+        mut call: Pin<&mut CallState<'r, T, E, Fut>>,
+        mut operation: Op,
         lent: Option<&'r RetrierSettings>,
-        operation: &'p mut Op,
-    ) -> ServiceCalls<'p, 'r, Op, E, V>
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, RetryError<E>>>
     where
         D: Decider<E, Kind>,
+        V: Values<T>,
     {
-        let (common, rules) = (&self.common, self.decider.rules());
-        Calls { common, lent, rules, operation, when: None, on_retry: None }
+        let common = &self.common;
+        match ready!(call.as_mut().poll_first(common, &mut operation, lent, cx)) {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(first) => {
+                let rules = self.decider.rules();
+                let when = None::<fn(&E) -> bool>;
+                let mut parts = CallParts { common, rules, operation, when, on_retry: () };
+                call.drive(&mut parts, lent, Some(cx), first)
+            }
+        }
     }
 }

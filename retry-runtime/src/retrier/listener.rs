@@ -15,6 +15,12 @@ use crate::event::retry_event::RetryEvent;
 /// Implemented by `()`, [`Listeners`] and [`WaitsBy`]; its argument of a private type prevents other
 /// implementations.
 pub trait Listener<E> {
+    /// Returns whether a closure listens.
+    #[doc(hidden)]
+    fn listens(&self, _: Seal) -> bool {
+        true
+    }
+
     /// Calls the listeners.
     #[doc(hidden)]
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal);
@@ -25,6 +31,10 @@ pub trait Listener<E> {
 }
 
 impl<E> Listener<E> for () {
+    fn listens(&self, _: Seal) -> bool {
+        false
+    }
+
     fn call(&mut self, _: &RetryEvent<'_, E>, _: Seal) {}
 
     fn wait_by(&mut self, _: u32, _: &E, _: Duration) -> OwnWait {
@@ -34,21 +44,19 @@ impl<E> Listener<E> for () {
 
 /// The closures before the last listener, and that one.
 pub struct Listeners<L, F, R> {
-    pub(super) first: Option<L>,
+    pub(super) first: L,
     pub(super) last: F,
     pub(super) returned: PhantomData<fn() -> R>,
 }
 
 impl<E, L: Listener<E>, F: FnMut(&RetryEvent<'_, E>) -> R, R> Listener<E> for Listeners<L, F, R> {
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
-        if let Some(first) = &mut self.first {
-            first.call(event, Seal);
-        }
+        self.first.call(event, Seal);
         (self.last)(event);
     }
 
     fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
-        self.first.as_mut()?.wait_by(attempt, error, due)
+        self.first.wait_by(attempt, error, due)
     }
 }
 
@@ -56,7 +64,7 @@ retry_rules::partial_debug!([L, F, R] Listeners<L, F, R>);
 
 /// The closures before the last one that sets the wait, and that one.
 pub struct WaitsBy<L, F> {
-    pub(super) first: Option<L>,
+    pub(super) first: L,
     pub(super) last: F,
 }
 
@@ -64,14 +72,16 @@ impl<E, L: Listener<E>, F> Listener<E> for WaitsBy<L, F>
 where
     F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
 {
+    fn listens(&self, _: Seal) -> bool {
+        self.first.listens(Seal)
+    }
+
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
-        if let Some(first) = &mut self.first {
-            first.call(event, Seal);
-        }
+        self.first.call(event, Seal);
     }
 
     fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
-        let first = self.first.as_mut().and_then(|first| first.wait_by(attempt, error, due));
+        let first = self.first.wait_by(attempt, error, due);
         let due = match first {
             Some(ControlFlow::Break(())) => return first,
             Some(ControlFlow::Continue(wait)) => wait,

@@ -318,7 +318,7 @@ impl<D, V> Retrier<D, V> {
     /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
     /// ```
     pub fn breaker(mut self, breaker: impl IntoShared<CircuitBreaker>) -> Self {
-        self.common.settings.breaker = Some(breaker.into_shared());
+        self.common.settings.protect_by(breaker.into_shared());
         self
     }
 
@@ -363,7 +363,7 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
     /// ```
     pub fn quota(mut self, quota: impl IntoShared<RetryQuota>) -> Self {
-        self.common.settings.quota = Some(quota.into_shared());
+        self.common.settings.pay_from(quota.into_shared());
         self
     }
 

@@ -13,7 +13,7 @@ use core::time::Duration;
 
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
-use crate::retrier::attempts::{CallState, Calls};
+use crate::retrier::attempts::{CallParts, CallState};
 use crate::retrier::decider::ErrorRules;
 use crate::retrier::listener::{Listener, Listeners, WaitsBy};
 use crate::retrier::operation::Operation;
@@ -46,29 +46,20 @@ pin_project_lite::pin_project! {
     /// ```
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = ()> {
-        parts: Parts<'r, Op, E, V, W, L>,
+        parts: CallParts<'r, Op, E, V, W, L>,
         #[pin]
         state: CallState<'r, T, E, Fut>,
     }
 }
 
-/// The parts of a call before it begins.
-struct Parts<'r, Op, E, V, W, L> {
-    common: &'r Common<V>,
-    rules: &'r ErrorRules<E>,
-    operation: Op,
-    when: Option<W>,
-    on_retry: Option<L>,
-}
-
 impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
     pub(super) fn new(common: &'r Common<V>, rules: &'r ErrorRules<E>, operation: Op) -> Self {
-        Self::of(Parts { common, rules, operation, when: None, on_retry: None })
+        Self::of(CallParts { common, rules, operation, when: None, on_retry: () })
     }
 }
 
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
-    fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
+    fn of(parts: CallParts<'r, Op, E, V, W, L>) -> Self {
         Self { parts, state: CallState::Unbegun }
     }
 }
@@ -91,10 +82,10 @@ where
     where
         F: FnMut(&E) -> bool,
     {
-        let Parts { common, rules, operation, when: mut first, on_retry } = self.parts;
+        let CallParts { common, rules, operation, when: mut first, on_retry } = self.parts;
         let when =
             move |error: &E| first.as_mut().is_some_and(|first| first(error)) || predicate(error);
-        Run::of(Parts { common, rules, operation, when: Some(when), on_retry })
+        Run::of(CallParts { common, rules, operation, when: Some(when), on_retry })
     }
 
     /// For this call, calls `listener` with each failure that will be retried, before the wait.
@@ -115,9 +106,9 @@ where
         F: FnMut(&RetryEvent<'_, E>) -> R,
         R: Nothing,
     {
-        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
-        let on_retry = Some(Listeners { first, last: listener, returned: PhantomData });
-        Run::of(Parts { common, rules, operation, when, on_retry })
+        let CallParts { common, rules, operation, when, on_retry: first } = self.parts;
+        let on_retry = Listeners { first, last: listener, returned: PhantomData };
+        Run::of(CallParts { common, rules, operation, when, on_retry })
     }
 
     /// For this call, sets the wait that follows a failure: see
@@ -139,18 +130,9 @@ where
     where
         F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
     {
-        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
-        let on_retry = Some(WaitsBy { first, last: wait_by });
-        Run::of(Parts { common, rules, operation, when, on_retry })
-    }
-}
-
-impl<'r, Op, E, V, W, L> Parts<'r, Op, E, V, W, L> {
-    #[inline(always)]
-    fn calls(&mut self) -> Calls<'_, 'r, Op, E, V, W, L> {
-        let Self { common, rules, operation, when, on_retry } = self;
-        let lent = Some(&common.settings);
-        Calls { common, lent, rules, operation, when: when.as_mut(), on_retry: on_retry.as_mut() }
+        let CallParts { common, rules, operation, when, on_retry: first } = self.parts;
+        let on_retry = WaitsBy { first, last: wait_by };
+        Run::of(CallParts { common, rules, operation, when, on_retry })
     }
 }
 
@@ -167,7 +149,8 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let this = self.project();
-        let result = ready!(this.state.poll(this.parts.calls(), cx));
+        let lent = Some(&this.parts.common.settings);
+        let result = ready!(this.state.poll(this.parts, lent, cx));
         Poll::Ready(this.parts.operation.finish(result))
     }
 }

@@ -9,7 +9,7 @@ use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 use crate::call::call_context::CallContext;
 use crate::call::driver::{Around, DriverSession};
-use crate::call::session::Session;
+use crate::call::session::{Session, succeeded_first_try};
 use crate::call::verdict::{Judgement, Verdict};
 use crate::event::retry_event::Failure;
 use crate::event::warning::Warning;
@@ -30,6 +30,8 @@ pub(crate) struct RetrierSettings {
     pub(super) policy: Policy,
     /// Set if the policy has time limits, which count from the start of a call, or hedges.
     pub(super) needs_timer: bool,
+    /// Set if an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
+    pub(super) is_plain: bool,
     /// The reason why the policy differs from the given one, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
@@ -59,7 +61,7 @@ pub(super) struct Failing<'a, E> {
     /// The predicate of the call.
     pub(super) when: Option<&'a mut dyn FnMut(&E) -> bool>,
     /// The other closures of the call, which may set the wait.
-    pub(super) of_call: Option<&'a mut dyn Listener<E>>,
+    pub(super) of_call: &'a mut dyn Listener<E>,
 }
 
 /// A call that needs a driver from its first attempt on.
@@ -74,6 +76,7 @@ impl RetrierSettings {
         Self {
             policy,
             needs_timer,
+            is_plain: !needs_timer,
             invalid,
             name,
             lists,
@@ -87,14 +90,20 @@ impl RetrierSettings {
     /// The same settings with another policy.
     pub(super) fn with_policy(self, policy: Policy) -> Self {
         let Self { policy, needs_timer, invalid, .. } = Self::new(policy);
-        Self { policy, needs_timer, invalid, ..self }
+        let is_plain = !needs_timer && self.breaker.is_none() && self.quota.is_none();
+        Self { policy, needs_timer, is_plain, invalid, ..self }
     }
 
-    /// Returns whether an attempt needs nothing but to be made: no breaker, quota, time limit or
-    /// hedge.
-    #[cfg(feature = "tower")]
-    pub(super) const fn is_plain(&self) -> bool {
-        !self.needs_timer && self.breaker.is_none() && self.quota.is_none()
+    /// Sets the breaker that admits the attempts.
+    pub(super) fn protect_by(&mut self, breaker: Shared<CircuitBreaker>) {
+        self.breaker = Some(breaker);
+        self.is_plain = false;
+    }
+
+    /// Sets the quota that pays for the retries.
+    pub(super) fn pay_from(&mut self, quota: Shared<RetryQuota>) {
+        self.quota = Some(quota);
+        self.is_plain = false;
     }
 
     pub(super) const fn origin(&self) -> Origin<'_> {
@@ -139,7 +148,7 @@ impl RetrierSettings {
     ///
     /// # Errors
     /// The attempt has limits or hedges, or its breaker is not closed.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn admit_first<'r>(
         &self,
         lent: Option<&'r Self>,
@@ -154,6 +163,15 @@ impl RetrierSettings {
     /// The first attempt, which has no limits or hedges, has succeeded.
     #[inline(always)]
     pub(super) fn succeeded_first(&self, permit: Option<Permit<'_>>, lent: Option<&Self>) {
+        if self.is_plain {
+            succeeded_first_try(self.origin());
+        } else {
+            self.succeeded_protected(permit, lent);
+        }
+    }
+
+    #[inline(never)]
+    fn succeeded_protected(&self, permit: Option<Permit<'_>>, lent: Option<&Self>) {
         if let Some(permit) = permit {
             permit.success();
         }
@@ -185,11 +203,8 @@ impl RetrierSettings {
         self.warn();
         let Failing { rules, failed, known, attempt, when, of_call } = failing;
         let of_call = RefCell::new(of_call);
-        let wait_by = |attempt, due| {
-            let mut of_call = of_call.borrow_mut();
-            let of_call = of_call.as_mut().map(|of_call| &mut **of_call as _);
-            rules.wait_by(&failed, attempt, due, of_call)
-        };
+        let wait_by =
+            |attempt, due| rules.wait_by(&failed, attempt, due, &mut **of_call.borrow_mut());
         let verdict = match known {
             Some(known) => known.on(rules.shown(&failed)),
             None => self.verdict(rules, &failed, when),
@@ -211,15 +226,12 @@ impl<E> ErrorRules<E> {
         failure: Failure<'_, E>,
         session: &DriverSession<'_>,
         context: &CallContext<'_>,
-        on_retry: Option<&mut dyn Listener<E>>,
+        on_retry: &mut dyn Listener<E>,
     ) {
-        if on_retry.is_none() && !self.listen() {
-            return;
-        }
-        let event = session.event(context, failure);
-        self.on_retry(&event);
-        if let Some(listener) = on_retry {
-            listener.call(&event, Seal);
+        if on_retry.listens(Seal) || self.listen() {
+            let event = session.event(context, failure);
+            self.on_retry(&event);
+            on_retry.call(&event, Seal);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Sending a request more than once.
 
+use core::mem;
+
 use crate::base::sealed::{Sealed, shared_closure};
 
 /// A way to copy requests so that they can be sent again: `Clone`, or a closure.
@@ -38,36 +40,50 @@ impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
     }
 }
 
-/// The request of a call, for as long as it may be sent again.
-pub(super) struct Supply<Q> {
-    left: Option<Q>,
+/// The request of a call, for as long as it may be sent.
+pub(super) enum Supply<Q> {
+    /// May be sent several times.
+    Many(Q),
+    /// Is sent once more.
+    Last(Q),
+    Spent,
 }
 
 impl<Q> Supply<Q> {
-    /// Returns the request for the first attempt, and what is left of it.
+    /// The request may be sent only once more.
+    pub(super) fn end_with_next(&mut self) {
+        *self = match mem::replace(self, Self::Spent) {
+            Self::Many(request) => Self::Last(request),
+            other => other,
+        };
+    }
+
+    /// Returns the request for an attempt. If it may be sent again and can be cloned, this is a
+    /// clone, and the original is kept.
     #[inline]
-    pub(super) fn new(request: Q, more: bool, requests: &impl Requests<Q>) -> (Q, Self) {
-        let clone = if more { requests.clone_request(&request) } else { None };
-        match clone {
-            Some(clone) => (clone, Self { left: Some(request) }),
-            None => (request, Self { left: None }),
+    pub(super) fn next(&mut self, requests: &impl Requests<Q>) -> Option<Q> {
+        let copy = self.copy(requests);
+        match mem::replace(self, Self::Spent) {
+            Self::Many(request) if copy.is_some() => {
+                *self = Self::Many(request);
+                copy
+            }
+            Self::Many(request) | Self::Last(request) => Some(request),
+            Self::Spent => None,
         }
     }
 
-    /// The request for an attempt. If there may be another attempt and the request can be cloned,
-    /// this is a clone, and the original is kept.
-    pub(super) fn take(&mut self, more: bool, requests: &impl Requests<Q>) -> Option<Q> {
-        let clone = if more { requests.clone_request(self.left.as_ref()?) } else { None };
-        clone.or_else(|| self.left.take())
-    }
-
-    /// A copy of the request for an attempt beside one that runs, if it can be sent again.
+    /// Returns a copy of the request for an attempt beside one that runs, if it may be sent again.
+    #[inline]
     pub(super) fn copy(&self, requests: &impl Requests<Q>) -> Option<Q> {
-        requests.clone_request(self.left.as_ref()?)
+        match self {
+            Self::Many(request) => requests.clone_request(request),
+            Self::Last(_) | Self::Spent => None,
+        }
     }
 
     /// Returns whether there is nothing left to send again.
     pub(super) fn is_spent(&self) -> bool {
-        self.left.is_none()
+        matches!(self, Self::Spent)
     }
 }

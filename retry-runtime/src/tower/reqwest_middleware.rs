@@ -170,7 +170,7 @@ where
         Box::pin(async move {
             let shared = Arc::new(Mutex::new(core::mem::take(extensions)));
             let rest = Rest { next, extensions: Arc::clone(&shared) };
-            let source = Source::new(rest, request, self.layer.parts());
+            let source = Source::new(rest, request);
             let result = call(self.layer.clone(), source).await;
             *extensions = core::mem::take(&mut *lock(&shared));
             result.map_err(RetryError::into_error)

@@ -113,12 +113,13 @@ where
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
         let layer = self.layer.clone();
-        let mut source = Source::new(service, request, layer.parts());
-        if !layer.parts().retrier.is_plain() {
+        let mut source = Source::new(service, request);
+        let parts = layer.parts();
+        if !parts.retrier.is_plain() {
             return RetryFuture::guarded(call(layer, source));
         }
-        let call = CallState::begun(source.first(), None);
-        RetryFuture { state: State::Plain { call, source, layer } }
+        let attempt = Sending::new(&mut source, parts).first();
+        RetryFuture { state: State::Plain { call: CallState::begun(attempt), source, layer } }
     }
 }
 
@@ -172,35 +173,17 @@ pin_project_lite::pin_project! {
 /// The result of a call.
 type End<T, E> = Result<T, RetryError<E>>;
 
-/// The source of the attempts of a call: its service and its requests.
+/// The source of the attempts of a call: its service and its request.
 pub(super) struct Source<S, Q> {
     service: S,
     supply: Supply<Q>,
-    /// The request of the attempt that begins when the service is ready.
-    request: Option<Q>,
-    begun: u32,
-    /// A service whose readiness check has failed must not be used any more.
-    is_usable: bool,
 }
 
-impl<S: Service<Q>, Q> Source<S, Q> {
+impl<S, Q> Source<S, Q> {
     /// The attempts of a call of `service`, which is ready.
     #[inline]
-    pub(super) fn new<D, R, C: Requests<Q>>(
-        service: S,
-        request: Q,
-        parts: &Parts<D, R, C>,
-    ) -> Self {
-        let more = is_kept_after(1, parts.retrier.policy());
-        let (request, supply) = Supply::new(request, more, &parts.requests);
-        Self { service, supply, request: Some(request), begun: 0, is_usable: true }
-    }
-
-    /// Begins the first attempt.
-    #[inline]
-    fn first(&mut self) -> Option<S::Future> {
-        self.begun = 1;
-        self.request.take().map(|request| self.service.call(request))
+    pub(super) const fn new(service: S, request: Q) -> Self {
+        Self { service, supply: Supply::Many(request) }
     }
 }
 
@@ -211,6 +194,34 @@ struct Sending<'p, S, Q, C> {
     policy: &'p Policy,
 }
 
+impl<'p, S: Service<Q>, Q, C: Requests<Q>> Sending<'p, S, Q, C> {
+    #[inline]
+    fn new<D, R>(source: &'p mut Source<S, Q>, parts: &'p Parts<D, R, C>) -> Self {
+        Self { source, requests: &parts.requests, policy: parts.retrier.policy() }
+    }
+
+    /// Begins the first attempt.
+    #[inline]
+    fn first(&mut self) -> Option<S::Future> {
+        self.prepare(1);
+        self.send()
+    }
+
+    /// Determines whether the request has to be kept after this attempt.
+    #[inline]
+    fn prepare(&mut self, attempt: u32) {
+        if !self.policy.allows_after(attempt) && !self.policy.is_hedged() {
+            self.source.supply.end_with_next();
+        }
+    }
+
+    #[inline]
+    fn send(&mut self) -> Option<S::Future> {
+        let request = self.source.supply.next(self.requests)?;
+        Some(self.source.service.call(request))
+    }
+}
+
 impl<S, Q, C> Operation<S::Future, S::Response, S::Error> for Sending<'_, S, Q, C>
 where
     S: Service<Q> + Clone,
@@ -218,27 +229,27 @@ where
 {
     type Output = End<S::Response, S::Error>;
 
-    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
-        let Self { source, requests, policy } = self;
-        // It is known to be ready for the first one.
-        if source.begun == 0 {
-            return source.first();
+    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
+        match context().number() {
+            // The service is known to be ready.
+            1 => self.first(),
+            attempt => {
+                self.prepare(attempt);
+                None
+            }
         }
-        source.begun = source.begun.saturating_add(1);
-        source.request = source.supply.take(is_kept_after(source.begun, policy), *requests);
-        None
     }
 
     fn poll_begun(&mut self, cx: &mut Context<'_>, _: Seal) -> Poll<Result<S::Future, S::Error>> {
-        let source = &mut *self.source;
-        if let Err(error) = ready!(source.service.poll_ready(cx)) {
-            source.is_usable = false;
+        if let Err(error) = ready!(self.source.service.poll_ready(cx)) {
+            // Such a service must not be used any more.
+            self.source.supply = Supply::Spent;
             return Poll::Ready(Err(error));
         }
-        let Some(request) = source.request.take() else {
+        let Some(attempt) = self.send() else {
             unreachable!("what cannot be sent again is not retried")
         };
-        Poll::Ready(Ok(source.service.call(request)))
+        Poll::Ready(Ok(attempt))
     }
 
     fn hedge(&mut self, _: Seal) -> Option<S::Future> {
@@ -252,7 +263,7 @@ where
     }
 
     fn can_repeat(&self) -> bool {
-        self.source.is_usable && !self.source.supply.is_spent()
+        !self.source.supply.is_spent()
     }
 
     fn finish(&mut self, result: Self::Output) -> Self::Output {
@@ -288,9 +299,8 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let end = ready!(match self.as_mut().project().state.project() {
             StateProjection::Plain { call, source, layer } => {
-                let Parts { retrier, requests } = layer.parts();
-                let mut sending = Sending { source, requests, policy: retrier.policy() };
-                retrier.poll_plain(call, &mut sending, cx)
+                let parts = layer.parts();
+                parts.retrier.poll_plain(call, Sending::new(source, parts), cx)
             }
             StateProjection::Guarded { call } => call.as_mut().poll(cx),
             StateProjection::Ended => panic!("a call is polled after it has ended"),
@@ -318,11 +328,12 @@ where
     C: Requests<Q>,
 {
     async move {
-        let Parts { retrier, requests } = layer.parts();
-        let source = &mut source;
-        let mut sending = Sending { source, requests, policy: retrier.policy() };
+        let parts = layer.parts();
         let mut call = pin!(CallState::Unbegun);
-        poll_fn(|cx| retrier.poll_guarded(call.as_mut(), &mut sending, cx)).await
+        poll_fn(|cx| {
+            parts.retrier.poll_guarded(call.as_mut(), Sending::new(&mut source, parts), cx)
+        })
+        .await
     }
 }
 
@@ -332,9 +343,4 @@ fn is_ready<S: Service<Q>, Q>(service: &mut S) -> bool {
     // The attempt that is hedged may have used up the task's budget.
     let ready = pin!(unconstrained(poll_fn(|cx| service.poll_ready(cx))));
     matches!(ready.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(())))
-}
-
-/// Returns whether the request may be sent again after it was sent for `attempt`.
-fn is_kept_after(attempt: u32, policy: &Policy) -> bool {
-    policy.allows_after(attempt) || policy.is_hedged()
 }

@@ -5,12 +5,12 @@ use core::future::ready;
 use core::pin::pin;
 use core::task::Poll;
 
-use super::{Parts, Run};
+use super::Run;
 use crate::base::sealed::Seal;
 use crate::outcome::SyncResult;
 use crate::outcome::error::RetryError;
 use crate::retrier::Retrier;
-use crate::retrier::attempts::CallState;
+use crate::retrier::attempts::{CallParts, CallState, FirstFailure};
 use crate::retrier::decider::Decider;
 use crate::retrier::listener::Listener;
 use crate::retrier::values::Values;
@@ -87,7 +87,7 @@ where
         R: SyncResult<Value = T, Error = E>,
     {
         let Self { parts, .. } = self;
-        let Parts { common, rules, mut operation, when, on_retry } = parts;
+        let CallParts { common, rules, mut operation, when, on_retry } = parts;
         let settings = &common.settings;
         let (mut state, mut first) = (CallState::Unbegun, None);
         if let Ok(permit) = settings.admit_first(Some(settings)) {
@@ -98,11 +98,12 @@ where
                 settings.succeeded_first(permit, Some(settings));
                 return outcome.map_err(|_| unreachable!("it is a value"));
             }
-            (state, first) = (CallState::begun(None, permit), Some((outcome, fault)));
+            let outcome = (outcome, fault);
+            (state, first) = (CallState::begun(None), Some(FirstFailure { outcome, permit }));
         }
         let operation = move || ready(operation().result(Seal));
-        let mut parts = Parts { common, rules, operation, when, on_retry };
-        match pin!(state).drive(parts.calls(), None, first) {
+        let mut parts = CallParts { common, rules, operation, when, on_retry };
+        match pin!(state).drive(&mut parts, Some(settings), None, first) {
             Poll::Ready(end) => end,
             Poll::Pending => unreachable!("the thread sleeps during waits"),
         }

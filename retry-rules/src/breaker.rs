@@ -267,18 +267,15 @@ impl BreakerConfig {
         self.slow_calls(longer_than, rate)
     }
 
-    /// Sets how many successful probes close the breaker. Default 3.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// assert_eq!(BreakerConfig::new().success_threshold(1).get_success_threshold(), 1);
-    /// ```
-    pub const fn success_threshold(mut self, successes: u32) -> Self {
-        self.success_threshold = successes;
-        self
-    }
-
     crate::accessors! {
+        /// Sets how many successful probes close the breaker. Default 3.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// assert_eq!(BreakerConfig::new().success_threshold(1).get_success_threshold(), 1);
+        /// ```
+        pub const fn success_threshold(self, successes: u32) -> Self { success_threshold: successes }
+
         /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
         ///
         /// ```
@@ -319,20 +316,15 @@ impl BreakerConfig {
         /// assert_eq!((shortest.as_secs(), longest.as_secs()), (30, 45));
         /// ```
         pub const fn timeout_jitter(self, factor: f64) -> Self { timeout_jitter: factor }
-    }
 
-    /// Sets how many probes may run at a time while half-open. Default 3.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// assert_eq!(BreakerConfig::new().half_open_requests(1).get_half_open_requests(), 1);
-    /// ```
-    pub const fn half_open_requests(mut self, requests: u32) -> Self {
-        self.half_open_requests = requests;
-        self
-    }
+        /// Sets how many probes may run at a time while half-open. Default 3.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// assert_eq!(BreakerConfig::new().half_open_requests(1).get_half_open_requests(), 1);
+        /// ```
+        pub const fn half_open_requests(self, requests: u32) -> Self { half_open_requests: requests }
 
-    crate::accessors! {
         /// Sets the time after which a half-open breaker closes although fewer than
         /// `success_threshold` probes have succeeded: at least one has, and none has failed. For
         /// breakers that are seldom called. Default none; above 0.

@@ -245,21 +245,17 @@ impl Policy {
         /// assert!(for_ever.validate().is_ok());
         /// ```
         pub const fn with_budget(self, budget: Bound) -> Self { budget: budget }
-    }
 
-    /// Bounds the whole call, the running attempt included. Default: no bound.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let policy = Policy::new().attempts(10).deadline(Duration::from_secs(30));
-    /// assert_eq!(policy.longest_total_wait(), Some(Duration::from_secs(30)));
-    /// ```
-    pub const fn deadline(self, deadline: Duration) -> Self {
-        self.with_deadline(Bound::Limited(deadline))
-    }
+        /// Bounds the whole call, the running attempt included. Default: no bound.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let policy = Policy::new().attempts(10).deadline(Duration::from_secs(30));
+        /// assert_eq!(policy.longest_total_wait(), Some(Duration::from_secs(30)));
+        /// ```
+        pub const fn deadline(self, deadline: Duration) -> Self { deadline: Bound::Limited(deadline) }
 
-    crate::accessors! {
         /// Sets the [`deadline`](Self::deadline) as a bound, which may be none.
         ///
         /// ```
@@ -269,23 +265,19 @@ impl Policy {
         /// assert_eq!(bounded.with_deadline(Bound::None), Policy::new());
         /// ```
         pub const fn with_deadline(self, deadline: Bound) -> Self { deadline: deadline }
-    }
 
-    /// Bounds when attempts begin, from the start of the call; the running one is never
-    /// cut off. Default: no bound.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let policy = Policy::new().unlimited().max_elapsed(Duration::from_secs(60));
-    /// assert!(policy.has_max_elapsed());
-    /// assert!(!policy.is_timed(), "it cuts no attempt off");
-    /// ```
-    pub const fn max_elapsed(self, max_elapsed: Duration) -> Self {
-        self.with_max_elapsed(Bound::Limited(max_elapsed))
-    }
+        /// Bounds when attempts begin, from the start of the call; the running one is never
+        /// cut off. Default: no bound.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let policy = Policy::new().unlimited().max_elapsed(Duration::from_secs(60));
+        /// assert!(policy.has_max_elapsed());
+        /// assert!(!policy.is_timed(), "it cuts no attempt off");
+        /// ```
+        pub const fn max_elapsed(self, max_elapsed: Duration) -> Self { max_elapsed: Bound::Limited(max_elapsed) }
 
-    crate::accessors! {
         /// Sets the [`max_elapsed`](Self::max_elapsed) as a bound, which may be none.
         ///
         /// ```
@@ -295,25 +287,21 @@ impl Policy {
         /// assert_eq!(bounded.with_max_elapsed(Bound::None), Policy::new());
         /// ```
         pub const fn with_max_elapsed(self, max_elapsed: Bound) -> Self { max_elapsed: max_elapsed }
-    }
 
-    /// Sets the longest wait that a server may ask for: the call ends if the server asks for a
-    /// longer one. Default 1 h. A job, which waits in its store, has no bound unless one is set.
-    ///
-    /// It bounds the wait for a breaker that holds calls as well:
-    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold).
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let policy = Policy::new().max_retry_after(Duration::from_secs(600));
-    /// assert_eq!(policy.get_max_retry_after(), Duration::from_secs(600));
-    /// ```
-    pub const fn max_retry_after(self, longest: Duration) -> Self {
-        self.with_max_retry_after(Bound::Limited(longest))
-    }
+        /// Sets the longest wait that a server may ask for: the call ends if the server asks for a
+        /// longer one. Default 1 h. A job, which waits in its store, has no bound unless one is set.
+        ///
+        /// It bounds the wait for a breaker that holds calls as well:
+        /// [`BreakerConfig::hold`](crate::BreakerConfig::hold).
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let policy = Policy::new().max_retry_after(Duration::from_secs(600));
+        /// assert_eq!(policy.get_max_retry_after(), Duration::from_secs(600));
+        /// ```
+        pub const fn max_retry_after(self, longest: Duration) -> Self { max_retry_after: Bound::Limited(longest) }
 
-    crate::accessors! {
         /// Sets the [`max_retry_after`](Self::max_retry_after) as a bound: [`Bound::None`] is the
         /// default, and with [`Bound::Unlimited`] the call waits for as long as a server asks.
         ///

@@ -166,7 +166,7 @@ fn expand(
         checks.extend(quote!(if false { #path(&#place); }));
     }
     let Function { mut attrs, vis, mut sig, body } = function;
-    attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);
+    attrs.iter_mut().for_each(function::allow_expected_lints);
     let (attempt, around) = match form {
         Form::Async => {
             let mutable = expansion.prepare_clones(&mut sig);
@@ -277,7 +277,7 @@ struct Expansion<'a> {
     is_async: bool,
     body_place: BodyPlace,
     timeout_mode: TimeoutMode,
-    kept: KeepsFailure,
+    keeps_failure: KeepsFailure,
     /// The function that maps the last error for the caller.
     map_error: Option<&'a Expr>,
     /// The source of the delay after which attempts are hedged, if they are.
@@ -348,7 +348,7 @@ impl<'a> Expansion<'a> {
         let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
         // A runtime policy may have a deadline.
         let deadline = deadline || base_is_runtime;
-        let kept = match (may_end_in_a_wait || is_async && deadline, shared) {
+        let keeps_failure = match (may_end_in_a_wait || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,
             _ => KeepsFailure::Never,
@@ -414,7 +414,7 @@ impl<'a> Expansion<'a> {
             error_place,
             is_async,
             body_place: if may_be_in_place { BodyPlace::Loop } else { BodyPlace::Apart },
-            kept,
+            keeps_failure,
             timeout_mode: mode,
             map_error,
             hedge_delay,
@@ -473,7 +473,7 @@ impl<'a> Expansion<'a> {
             TimeoutMode::Always | TimeoutMode::AtRuntime { is_demanded: true } => error,
             _ if self.args.breaker.is_some() => error,
             TimeoutMode::ByPolicy => {
-                let is_timed = self.ask_policy(&quote!(is_timed));
+                let is_timed = self.query_policy(&quote!(is_timed));
                 quote!(<__retry::Is<{ #is_timed }> as __retry::PickInterrupted>::Error<#error>)
             }
             _ => return None,

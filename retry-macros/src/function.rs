@@ -3,6 +3,7 @@
 
 pub(crate) mod block;
 pub(crate) mod consumed;
+mod form;
 pub(crate) mod instrumented;
 pub(crate) mod moved;
 pub(crate) mod types;
@@ -11,10 +12,10 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{
-    AttrStyle, Attribute, FnArg, Ident, Pat, PatIdent, ReceiverKind, ReturnType, Signature, Token,
-    Type, Visibility,
+    AttrStyle, Attribute, FnArg, Ident, Pat, PatIdent, ReceiverKind, Signature, Token, Visibility,
 };
 
+pub(crate) use self::form::{Boxed, Form};
 use crate::tokens::search::{find, is_punct, is_word};
 
 /// A function with a body.
@@ -156,178 +157,19 @@ impl ToTokens for Function {
     }
 }
 
-/// The form in which the function runs.
-pub(crate) enum Form {
-    Async,
-    Sync,
-    /// `fn … -> Pin<Box<dyn Future<Output = R>>> { Box::pin(async move { … }) }`, which is how
-    /// `#[async_trait]` rewrites a method.
-    Boxed(Box<Boxed>),
-}
-
-/// The parts of a boxed body.
-pub(crate) struct Boxed {
-    /// The output of the future.
-    pub(crate) output: Type,
-    /// `Box::pin`, and anything before it.
-    pub(crate) before: TokenStream,
-    /// `async move`.
-    pub(crate) keywords: TokenStream,
-    /// Statements that run once, before the first attempt.
-    pub(crate) once: TokenStream,
-    /// The block to retry.
-    pub(crate) attempt: Group,
-}
-
-impl Function {
-    /// Rewrites options for use in the body: `#[async_trait]` has moved `self` into its `__self`.
-    pub(crate) fn as_in_body(&self, options: TokenStream) -> TokenStream {
-        match self.form() {
-            Ok(Form::Boxed(boxed)) => match find(boxed.once, "__self") {
-                Some(this) => replace_self(options, &this),
-                None => options,
-            },
-            _ => options,
-        }
-    }
-
-    /// The type that an attempt returns, if one is written.
-    pub(crate) fn returned<'a>(&'a self, form: &'a Form) -> Option<&'a Type> {
-        match (form, &self.sig.output) {
-            (Form::Boxed(boxed), _) => Some(&boxed.output),
-            (_, ReturnType::Type(_, ty)) => Some(ty),
-            (_, ReturnType::Default) => None,
-        }
-    }
-
-    /// Returns how the function runs, or why it cannot be retried.
-    pub(crate) fn form(&self) -> syn::Result<Form> {
-        let sig = &self.sig;
-        if let Some(constness) = &sig.constness {
-            return Err(syn::Error::new_spanned(
-                constness,
-                "a `const fn` cannot wait: remove `const`, or `#[retry]`",
-            ));
-        }
-        if sig.asyncness.is_some() {
-            return Ok(Form::Async);
-        }
-        let ReturnType::Type(_, declared) = &sig.output else { return Ok(Form::Sync) };
-        let future = match &**declared {
-            Type::ImplTrait(imp) => types::future_output(&imp.bounds),
-            _ => None,
-        };
-        if future.is_some() {
-            return Err(syn::Error::new_spanned(
-                declared,
-                "this function returns a future, and creating a future never fails: write `async \
-                 fn`, with the output of the future as the return type",
-            ));
-        }
-        match types::boxed_output(declared) {
-            Some(output) => match unbox(&self.body, output) {
-                Some(boxed) => Ok(Form::Boxed(Box::new(boxed))),
-                None => Err(syn::Error::new_spanned(
-                    declared,
-                    "this function returns a boxed future, and creating a future never fails: \
-                     write `async fn`, or make the body a single `Box::pin(async move { … })`",
-                )),
-            },
-            None => Ok(Form::Sync),
-        }
-    }
-}
-
 /// The statements of a body, to be placed after others: in a block of their own if they begin with
 /// an item, because lints want items before statements.
 pub(crate) fn statements_of(body: &Group) -> TokenStream {
-    const ITEMS: &[&str] = &[
-        "async",
-        "const",
-        "enum",
-        "extern",
-        "fn",
-        "impl",
-        "macro_rules",
-        "mod",
-        "static",
-        "struct",
-        "trait",
-        "type",
-        "use",
-    ];
+    const ITEMS: &str =
+        "async const enum extern fn impl macro_rules mod static struct trait type use";
+
     let first = text(beginning(body.stream()).0.as_ref());
-    if !ITEMS.contains(&&*first) {
+    if ITEMS.split(' ').all(|item| item != first) {
         return body.stream();
     }
     let mut block = Group::new(Delimiter::Brace, body.stream());
     block.set_span(body.span());
     TokenTree::Group(block).into()
-}
-
-/// Returns where `mut name` begins, if these tokens declare that.
-pub(crate) fn position_of_mut(tokens: &[TokenTree], name: &str) -> Option<usize> {
-    let is = |at, word| is_word(tokens.get(at), word);
-    (0..tokens.len()).find(|&at| is(at, "mut") && is(at + 1, name))
-}
-
-/// Replaces each `self` with `this`, keeping its place.
-fn replace_self(tokens: TokenStream, this: &Ident) -> TokenStream {
-    tokens
-        .into_iter()
-        .map(|token| match token {
-            TokenTree::Ident(ident) if ident == "self" => {
-                let mut this = this.clone();
-                this.set_span(ident.span().resolved_at(this.span()));
-                this.into()
-            }
-            TokenTree::Group(group) => {
-                let mut inside = Group::new(group.delimiter(), replace_self(group.stream(), this));
-                inside.set_span(group.span());
-                inside.into()
-            }
-            token => token,
-        })
-        .collect()
-}
-
-/// Takes `Box::pin(async move { once; let __ret: R = { attempt }; __ret })` apart.
-fn unbox(body: &Group, output: Type) -> Option<Boxed> {
-    let mut tokens: Vec<TokenTree> = body.stream().into_iter().collect();
-    let TokenTree::Group(arguments) = tokens.pop()? else { return None };
-    if !is_word(tokens.last(), "pin") || arguments.delimiter() != Delimiter::Parenthesis {
-        return None;
-    }
-    let mut inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
-    let TokenTree::Group(block) = inside.pop()? else { return None };
-    if !is_word(inside.first(), "async") || block.delimiter() != Delimiter::Brace {
-        return None;
-    }
-    let (once, attempt) = split_block(&block);
-    Some(Boxed {
-        output,
-        before: tokens.into_iter().collect(),
-        keywords: inside.into_iter().collect(),
-        once,
-        attempt,
-    })
-}
-
-/// `#[async_trait]` moves the arguments into the future with statements before `let __ret: R = { …
-/// };`: these run once, and only that block is retried. Any other block is retried as a whole.
-fn split_block(block: &Group) -> (TokenStream, Group) {
-    let tokens: Vec<TokenTree> = block.stream().into_iter().collect();
-    let is = |at, word| is_word(tokens.get(at), word);
-    let start = (0..tokens.len()).rev().find(|&at| is(at, "let") && is(at + 1, "__ret"));
-    let Some(start) = start else { return (TokenStream::new(), block.clone()) };
-    let attempt = tokens[start..].iter().find_map(|token| match token {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.clone()),
-        _ => None,
-    });
-    match attempt {
-        Some(attempt) => (tokens[..start].iter().cloned().collect(), attempt),
-        None => (TokenStream::new(), block.clone()),
-    }
 }
 
 /// Visits each name that a pattern binds.
@@ -362,7 +204,7 @@ pub(crate) fn is_mut_self(arg: &FnArg) -> bool {
 
 /// Clippy ignores code generated by macros, so its expected lints would go unfulfilled: turns
 /// `#[expect(clippy::…)]` into an `allow`.
-pub(crate) fn allow_what_clippy_is_expected_to_say(attribute: &mut Attribute) {
+pub(crate) fn allow_expected_lints(attribute: &mut Attribute) {
     let syn::Meta::List(list) = &mut attribute.meta else { return };
     if list.path.is_ident("expect") && find(list.tokens.clone(), "clippy").is_some() {
         list.path = Ident::new("allow", proc_macro2::Span::mixed_site()).into();

@@ -129,10 +129,8 @@ impl Expansion<'_> {
                     if in_place && !self.args.clone.contains(&pat.ident) {
                         continue;
                     }
-                    let (once, was_mutable) = without_mut(rebound.statements, &name);
-                    if was_mutable {
-                        rebound.mutable.push(name.clone());
-                    }
+                    let (once, moved) = function::moved::without_mut(rebound.statements, &[&name]);
+                    rebound.mutable.extend(moved);
                     if in_place {
                         rebound.statements = once;
                         continue;
@@ -342,13 +340,4 @@ fn may_consume(body: TokenStream, names: &[String]) -> bool {
         }
         TokenTree::Literal(_) => false,
     })
-}
-
-/// The statements without the `mut` of `let mut name`, and whether it was there: the binding that
-/// follows has the `mut`, so this one would be reported as unused.
-fn without_mut(statements: TokenStream, name: &Ident) -> (TokenStream, bool) {
-    let tokens: Vec<TokenTree> = statements.into_iter().collect();
-    let found = function::position_of_mut(&tokens, &name.to_string());
-    let kept = tokens.iter().enumerate().filter(|(at, _)| Some(*at) != found);
-    (kept.map(|(_, token)| token.clone()).collect(), found.is_some())
 }

@@ -122,8 +122,10 @@ impl Expansion<'_> {
     pub(super) fn is_plain(&self) -> bool {
         let Args { breaker, quota, cancel, .. } = self.args;
         let is_protected = breaker.is_some() || quota.is_some();
-        matches!((&self.timeout_mode, &self.kept), (TimeoutMode::Never, KeepsFailure::Never))
-            && !(is_protected || cancel.is_some() || self.generic)
+        matches!(
+            (&self.timeout_mode, &self.keeps_failure),
+            (TimeoutMode::Never, KeepsFailure::Never)
+        ) && !(is_protected || cancel.is_some() || self.generic)
             && !(self.is_runtime() || self.is_hedged())
     }
 
@@ -243,11 +245,11 @@ impl Expansion<'_> {
             before.extend(quote!(let mut session = __retry::session();));
             return before;
         }
-        let kept = match self.kept {
+        let kept = match self.keeps_failure {
             KeepsFailure::Never => quote!(__retry::NoFailure<_>),
             KeepsFailure::Always => quote!(__retry::LastFailure<_>),
             KeepsFailure::ByPolicy => {
-                let has_deadline = self.ask_policy(&quote!(has_deadline));
+                let has_deadline = self.query_policy(&quote!(has_deadline));
                 quote!(<__retry::Is<{ #has_deadline }> as __retry::PickFailureSlot>::Slot<_>)
             }
         };
@@ -271,8 +273,8 @@ impl Expansion<'_> {
                 quote!(__retry::RuntimeLimits)
             }
             TimeoutMode::ByPolicy => {
-                let is_timed = self.ask_policy(&quote!(is_timed));
-                let is_clocked = self.ask_policy(&quote!(is_clocked));
+                let is_timed = self.query_policy(&quote!(is_timed));
+                let is_clocked = self.query_policy(&quote!(is_clocked));
                 quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #is_clocked }>) as __retry::PickTimer>::Timer)
             }
         };
@@ -320,7 +322,7 @@ impl Expansion<'_> {
     }
 
     /// Queries the shared policy, for a const generic argument.
-    pub(super) fn ask_policy(&self, question: &TokenStream) -> TokenStream {
+    pub(super) fn query_policy(&self, question: &TokenStream) -> TokenStream {
         match self.args.policy.constant_base() {
             // A policy that refers to `Self` is not an inner item.
             Some(base) if self.generic => quote!((#base).#question()),

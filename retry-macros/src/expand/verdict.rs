@@ -80,8 +80,8 @@ impl Expansion<'_> {
         let mut bound = std::mem::take(&mut lets);
         bound.extend(quote!(let probed = #probed;));
         if let Some(classify) = judged {
-            let said = call(classify, quote!(__retry::kind_of), quote!(error));
-            lets.extend(quote!(let said = #said;));
+            let stated = call(classify, quote!(__retry::kind_of), quote!(error));
+            lets.extend(quote!(let stated = #stated;));
         }
         if needs_text {
             let view = self.probe("strict", "__view", typed);
@@ -162,7 +162,7 @@ impl Expansion<'_> {
     /// The class of `error`.
     fn class(&self, typed: bool) -> TokenStream {
         match &self.args.classify {
-            Some(_) if typed => quote!(said.unwrap_or_else(|| probed.classifier.class())),
+            Some(_) if typed => quote!(stated.unwrap_or_else(|| probed.classifier.class())),
             _ => quote!(probed.classifier.class()),
         }
     }

@@ -10,7 +10,7 @@ use proc_macro2::TokenStream;
 
 use retry_rules::{Attempts, BreakerConfig, Fields, Policy, Rule, Rules, Style, Values};
 
-use crate::options::settings::{Base, Draft, Settings};
+use crate::options::settings::{Base, PartialConfig, Settings};
 use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::quote;
 
@@ -76,7 +76,7 @@ pub(crate) fn check_settings<C: Configuration>(
     whole: Option<&TokenStream>,
     errors: &mut Errors,
 ) -> Checked<C> {
-    let Draft { config, unknown, constant, runtime } = settings.draft(base);
+    let PartialConfig { config, unknown, constant, runtime } = settings.partial_config(base);
     let written = settings.written().union(beside);
     let mut wrong = settings.poisoned;
     let blamed = |rule: Rule| {

@@ -223,7 +223,7 @@ pub(crate) struct Settings<C: 'static> {
 }
 
 /// A configuration, as far as literals and defaults determine it.
-pub(crate) struct Draft<C> {
+pub(crate) struct PartialConfig<C> {
     pub(crate) config: C,
     /// The fields whose value is not known at expansion.
     pub(crate) unknown: Fields,
@@ -335,8 +335,8 @@ impl<C: Copy + Default> Settings<C> {
 
     /// The configuration as far as it is known: based on the defaults, or on a `base` that is not
     /// known here.
-    pub(crate) fn draft(&self, base: Base) -> Draft<C> {
-        let mut draft = Draft {
+    pub(crate) fn partial_config(&self, base: Base) -> PartialConfig<C> {
+        let mut partial = PartialConfig {
             config: C::default(),
             unknown: self.poisoned,
             constant: Fields::NONE,
@@ -347,23 +347,23 @@ impl<C: Copy + Default> Settings<C> {
             let entry = self.entry(option.field);
             if base != Base::Default && entry.is_none_or(|entry| entry.value.is_inherited) {
                 let all = Fields::from_slice(option.parts).with(option.field);
-                draft.unknown = draft.unknown.union(all);
+                partial.unknown = partial.unknown.union(all);
                 if base == Base::Runtime {
-                    draft.runtime = draft.runtime.union(all);
+                    partial.runtime = partial.runtime.union(all);
                 }
             }
         }
         for entry in &self.entries {
             match &entry.value.set {
-                Some(set) => draft.config = set(draft.config),
+                Some(set) => partial.config = set(partial.config),
                 None if !entry.value.runtime.is_empty() => {
-                    draft.unknown = draft.unknown.union(entry.value.runtime);
-                    draft.runtime = draft.runtime.union(entry.value.runtime);
+                    partial.unknown = partial.unknown.union(entry.value.runtime);
+                    partial.runtime = partial.runtime.union(entry.value.runtime);
                     // The largest number of hedges is the same for all calls.
                     if entry.value.part.is_none() && entry.value.hedge_delay.is_none() {
                         let parts = Fields::from_slice(entry.option.parts);
-                        draft.unknown = draft.unknown.union(parts);
-                        draft.runtime = draft.runtime.union(parts);
+                        partial.unknown = partial.unknown.union(parts);
+                        partial.runtime = partial.runtime.union(parts);
                     }
                 }
                 None if entry.value.is_inherited => {}
@@ -373,12 +373,12 @@ impl<C: Copy + Default> Settings<C> {
                         // Both its parts may be expressions.
                         fields = fields.with(entry.field());
                     }
-                    draft.unknown = draft.unknown.union(fields);
-                    draft.constant = draft.constant.union(fields);
+                    partial.unknown = partial.unknown.union(fields);
+                    partial.constant = partial.constant.union(fields);
                 }
             }
         }
-        draft
+        partial
     }
 
     /// The builder calls that set the constant values, except for the fields that are `wrong`.

@@ -29,7 +29,7 @@ pub(crate) struct Scope {
 /// A policy to start from that is known only at runtime.
 pub(crate) struct RuntimePolicy {
     pub(crate) written: Expr,
-    /// What the type of the value offers: its policy, and the lists of failures that it may have.
+    /// The policy in the value, and the lists of failures that its type may have.
     source: TokenStream,
 }
 

@@ -47,8 +47,8 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         quote!(#(#arms)*)
     };
     let is_static = shape.generics.params.is_empty();
-    let asks_rules = shape.variants.iter().any(|one| matches!(one.decides, Decides::Field(_)));
-    let import = (is_static && asks_rules).then(|| quote!(use #private::registered::NoRule as _;));
+    let reads_rules = shape.variants.iter().any(|one| matches!(one.decides, Decides::Field(_)));
+    let import = (is_static && reads_rules).then(|| quote!(use #private::registered::NoRule as _;));
     let (class, wait) = if shape.variants.is_empty() {
         (quote!(match *self {}), quote!(match *self {}))
     } else {
@@ -57,7 +57,7 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         (quote!(match self { #classes }), quote!(match self { #waits }))
     };
     // Only a field's own type knows more than a wait.
-    let hint = asks_rules.then(|| {
+    let hint = reads_rules.then(|| {
         let hints = arms(&hint);
         quote! {
             fn __hint(&self) -> ::core::option::Option<#private::Hint> {

@@ -118,7 +118,7 @@ fn registered(function: &ItemFn, error: &Type, krate: Option<&Path>) -> TokenStr
                 RETRY_CLASSIFIERS_0_1,
                 static __RETRY_CLASSIFIER: #private::registered::Rule =
                     #private::registered::Rule::new(
-                        |link| #private::registered::ask::<#error>(link, #name),
+                        |link| #private::registered::apply::<#error>(link, #name),
                     );
             }
         };

@@ -321,12 +321,12 @@ impl Expansion<'_> {
         })
     }
 
-    /// Queries the shared policy, for a const generic argument.
-    pub(super) fn query_policy(&self, question: &TokenStream) -> TokenStream {
+    /// Reads a property of the shared policy, for a const generic argument.
+    pub(super) fn query_policy(&self, property: &TokenStream) -> TokenStream {
         match self.args.policy.constant_base() {
             // A policy that refers to `Self` is not an inner item.
-            Some(base) if self.generic => quote!((#base).#question()),
-            _ => quote!(__RETRY_POLICY.#question()),
+            Some(base) if self.generic => quote!((#base).#property()),
+            _ => quote!(__RETRY_POLICY.#property()),
         }
     }
 

@@ -48,18 +48,18 @@ impl Expansion<'_> {
     /// The matchers' verdict. If `typed` is false, `error` is an `Interrupted` rather than the
     /// user's type, and typed matchers do not match it.
     fn verdict(&self, typed: bool, judging: Judging) -> TokenStream {
-        if self.asks_nothing() {
+        if self.reads_nothing() {
             let probed = self.probe("lenient", "__probe", typed);
             return quote!(__retry::verdict_of(#probed, true));
         }
-        let asks_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
-        let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
+        let reads_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
+        let reads_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
         let mut lets = TokenStream::new();
         // An error type with a text can also be classified, so one compile error is enough for a
         // type with neither.
         let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
-        let needs_kind = all.clone().any(asks_class);
-        let needs_text = all.any(asks_text);
+        let needs_kind = all.clone().any(reads_class);
+        let needs_text = all.any(reads_text);
         let judged = self.args.classify.as_ref().filter(|_| typed);
         // A function that says the kind makes up for a type that does not reveal it.
         let how = if needs_kind && !needs_text && judged.is_none() { "strict" } else { "lenient" };
@@ -150,7 +150,7 @@ impl Expansion<'_> {
     }
 
     /// Returns whether no option looks at a failure: all are retried.
-    fn asks_nothing(&self) -> bool {
+    fn reads_nothing(&self) -> bool {
         let Args { retry_on, abort_on, breaker, quota, retry_after, classify, history, .. } =
             self.args;
         let is_listed = retry_on.is_some() || abort_on.is_some();

@@ -16,7 +16,7 @@ impl<T: Hash + Eq> First<T> {
 
     /// Returns whether this subject is seen for the first time.
     pub(crate) fn is_first(&self, subject: T) -> bool {
-        let mut spoken_of = unpoisoned(self.0.lock());
-        spoken_of.get_or_insert_default().insert(subject)
+        let mut reported = unpoisoned(self.0.lock());
+        reported.get_or_insert_default().insert(subject)
     }
 }

@@ -81,7 +81,7 @@ pub(super) use for_each_client;
 pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
     // Unused without any client.
     let _ = error;
-    macro_rules! ask {
+    macro_rules! find_in {
         ($( $feature:literal: $($Type:ty),+ { $(#[$row:meta])+ } )+) => {$($(
             #[cfg(feature = $feature)]
             if let Some(error) = super::known::held::<$Type>(error) {
@@ -89,7 +89,7 @@ pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known
             }
         )+)+};
     }
-    for_each_client!(ask);
+    for_each_client!(find_in);
     None
 }
 

@@ -144,18 +144,18 @@ impl ErrorView<'_> {
         self.any_link(|link| is_wanted(&full_text(link)))
     }
 
-    /// Returns whether the error, or any error that it wraps, satisfies `ask`; the outermost comes
+    /// Returns whether the error, or any error that it wraps, satisfies `matches`; the outermost comes
     /// first.
-    pub(crate) fn any_link(self, mut ask: impl FnMut(&dyn Display) -> bool) -> bool {
+    pub(crate) fn any_link(self, mut matches: impl FnMut(&dyn Display) -> bool) -> bool {
         match self {
-            Self::Typed(error) => classify::links(error).any(|link| ask(&link)),
+            Self::Typed(error) => classify::links(error).any(|link| matches(&link)),
             Self::Borrowed(error) => {
-                ask(&error)
+                matches(&error)
                     || error
                         .source()
-                        .is_some_and(|source| classify::links(source).any(|link| ask(&link)))
+                        .is_some_and(|source| classify::links(source).any(|link| matches(&link)))
             }
-            Self::Text(text) => ask(text),
+            Self::Text(text) => matches(text),
             Self::Nothing => false,
         }
     }

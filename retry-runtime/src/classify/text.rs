@@ -18,8 +18,8 @@ mod phrases;
 mod words;
 
 use self::phrases::{
-    ALLOWANCES, CANNOT, ERROR_ENDINGS, FILLERS, KINDS, PEERS, PLACES, Phrase, SETTING_AFTER,
-    SETTING_BEFORE, SETTING_LABEL, Says, Sense, THING_AFTER,
+    ALLOWANCES, CANNOT, ERROR_ENDINGS, FILLERS, KINDS, PEERS, PLACES, Phrase, PhraseMeaning,
+    SETTING_AFTER, SETTING_BEFORE, SETTING_LABEL, Sense, THING_AFTER,
 };
 use self::words::{Quoted, Word, Words, is_word_char};
 use super::Class;
@@ -174,10 +174,10 @@ impl Words<'_> {
                 find(
                     end,
                     match phrase.says {
-                        Says::Failure(class) => Meaning::Failure { class, is_event },
-                        Says::Refusal => Meaning::Refusal { is_final: false },
-                        Says::FinalRefusal => Meaning::Refusal { is_final: true },
-                        Says::CallerRefusal => Meaning::ClientError,
+                        PhraseMeaning::Failure(class) => Meaning::Failure { class, is_event },
+                        PhraseMeaning::Refusal => Meaning::Refusal { is_final: false },
+                        PhraseMeaning::FinalRefusal => Meaning::Refusal { is_final: true },
+                        PhraseMeaning::CallerRefusal => Meaning::ClientError,
                     },
                 );
             }

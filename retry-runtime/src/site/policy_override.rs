@@ -37,8 +37,8 @@ impl PolicyOverride {
 /// Returns the nearest valid policy to `policy` with the changes of `draft`, and the rules that the
 /// two break together.
 ///
-/// A function whose `policy` breaks a rule is exempt from it: it has a `cancel` or a `retry_after`,
-/// which are not visible from here.
+/// A function whose `policy` breaks a rule is exempt from it: it has a `cancel`, a `retry_after` or a
+/// `wait_by`, which are not visible from here.
 pub(crate) fn over(policy: &Policy, draft: &Draft) -> (Policy, Option<Invalid>) {
     let is_exempt = !Rules::broken_by_policy(policy, Fields::NONE).is_empty();
     let written = if is_exempt {

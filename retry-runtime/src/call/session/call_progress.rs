@@ -69,14 +69,14 @@ pub(super) struct CallProgress {
     pub(super) ended_in_value: bool,
     /// Set if a timer has been set for the wait under way.
     pub(super) is_sleeping: bool,
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareState>>,
 }
 
 const NO_DELAY: u64 = u64::MAX;
 
 /// The state that few calls have.
 #[derive(Debug, Default)]
-struct Rare {
+struct RareState {
     /// Attempts that the open breaker refused: they count against the policy's limit, but were not
     /// made.
     refused: u32,
@@ -122,9 +122,9 @@ pub(crate) fn succeeded_first_try<'o>(origin: impl Into<Origin<'o>>) {
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
 
-/// The refusal of a call by its breaker.
+/// The cause for which a breaker has refused a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Refusal {
+enum RefusalCause {
     /// It is open, which uses up an attempt.
     Open,
     /// It is half-open, and its probes are taken, which does not: it may end at any time, and
@@ -263,7 +263,7 @@ impl CallProgress {
     }
 
     #[cold]
-    fn rare(&mut self) -> &mut Rare {
+    fn rare(&mut self) -> &mut RareState {
         self.rare.get_or_insert_default()
     }
 
@@ -554,7 +554,7 @@ impl CallProgress {
             Ok((breaker, refusal, delay)) => {
                 let (name, breaker) = (context.origin.name, breaker.name());
                 observe::emit(&Event::AwaitsBreaker { name, breaker, wait: delay });
-                if refusal == Refusal::Open {
+                if refusal == RefusalCause::Open {
                     let rare = self.rare();
                     rare.refused = rare.refused.saturating_add(1);
                 }
@@ -578,26 +578,26 @@ impl CallProgress {
         policy: &Policy,
         breaker: &CircuitBreaker,
         reason: Reason,
-    ) -> Result<(Refusal, Duration), Reason> {
+    ) -> Result<(RefusalCause, Duration), Reason> {
         let open_for = open_for(breaker)?;
         let refusal = match reason {
-            Reason::Held => Refusal::Held,
-            _ if open_for.is_zero() => Refusal::Probing,
-            _ => Refusal::Open,
+            Reason::Held => RefusalCause::Held,
+            _ if open_for.is_zero() => RefusalCause::Probing,
+            _ => RefusalCause::Open,
         };
         let counted = self.made.saturating_sub(self.forgiven().made);
         let used = counted.saturating_add(self.refusals()).saturating_add(1);
-        if refusal == Refusal::Open && !policy.allows_after(used) || nested::once() {
+        if refusal == RefusalCause::Open && !policy.allows_after(used) || nested::once() {
             return Err(reason);
         }
         if context.is_cancelled {
             return Err(Reason::Cancelled);
         }
         let delay = match refusal {
-            Refusal::Open => open_for,
-            Refusal::Held => Duration::ZERO,
+            RefusalCause::Open => open_for,
+            RefusalCause::Held => Duration::ZERO,
             // For an unknown time: until a probe ends, and no longer than the backoff says.
-            Refusal::Probing => {
+            RefusalCause::Probing => {
                 let (shortest, longest) = policy.wait_interval(used, self.delay());
                 let by_curve = random::between(shortest, longest);
                 // The time after which a probe that does not report makes room for another.

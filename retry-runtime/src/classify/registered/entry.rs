@@ -64,8 +64,8 @@ pub trait NoSource {
 
 impl<T> NoSource for SourceOf<'_, T> {}
 
-/// Asks a rule about one link.
-pub fn ask<E: Error + 'static>(
+/// Applies a rule to one link.
+pub fn apply<E: Error + 'static>(
     link: &(dyn Error + 'static),
     rule: fn(&E) -> Option<Class>,
 ) -> Option<Class> {

@@ -24,7 +24,7 @@ pub(super) enum Sense {
 
 /// The meaning of a phrase.
 #[derive(Clone, Copy)]
-pub(super) enum Says {
+pub(super) enum PhraseMeaning {
     /// A failure that passes.
     Failure(Class),
     /// A failure that lasts.
@@ -47,7 +47,7 @@ pub(super) enum Says {
 ///   one of [`CANNOT`]. "Couldn't" is two words.
 #[derive(Clone, Copy)]
 pub(super) struct Phrase {
-    pub(super) says: Says,
+    pub(super) says: PhraseMeaning,
     pub(super) sense: Sense,
     pub(super) words: &'static str,
 }
@@ -56,12 +56,12 @@ pub(super) struct Phrase {
 pub(super) fn failures() -> impl Iterator<Item = Phrase> {
     FAILURES
         .iter()
-        .flat_map(|&(class, sense, phrases)| listed(phrases, Says::Failure(class), sense))
+        .flat_map(|&(class, sense, phrases)| listed(phrases, PhraseMeaning::Failure(class), sense))
 }
 
 fn listed(
     phrases: &'static [&'static str],
-    says: Says,
+    says: PhraseMeaning,
     sense: Sense,
 ) -> impl Iterator<Item = Phrase> {
     phrases.iter().map(move |&words| Phrase { says, sense, words })
@@ -74,10 +74,10 @@ pub(super) fn beginning_with(initial: u8) -> &'static [Phrase] {
 
 static INDEX: LazyLock<[Vec<Phrase>; 128]> = LazyLock::new(|| {
     let all = failures()
-        .chain(listed(REFUSALS, Says::Refusal, Sense::Anywhere))
-        .chain(listed(FAULTS, Says::Refusal, Sense::Name))
-        .chain(listed(CALLER_REFUSALS, Says::CallerRefusal, Sense::Anywhere))
-        .chain(listed(FINAL_REFUSALS, Says::FinalRefusal, Sense::Anywhere));
+        .chain(listed(REFUSALS, PhraseMeaning::Refusal, Sense::Anywhere))
+        .chain(listed(FAULTS, PhraseMeaning::Refusal, Sense::Name))
+        .chain(listed(CALLER_REFUSALS, PhraseMeaning::CallerRefusal, Sense::Anywhere))
+        .chain(listed(FINAL_REFUSALS, PhraseMeaning::FinalRefusal, Sense::Anywhere));
     let mut index = [const { Vec::new() }; 128];
     for phrase in all {
         index[usize::from(initial(phrase.words))].push(phrase);

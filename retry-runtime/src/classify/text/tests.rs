@@ -317,7 +317,7 @@ fn every_phrase_matches_itself() {
             Sense::Capitals => plain.join(" ").to_uppercase(),
             Sense::Event | Sense::Noun | Sense::Eof | Sense::Anywhere => plain.join(" "),
         };
-        let Says::Failure(class) = phrase.says else { panic!("{text} refuses") };
+        let PhraseMeaning::Failure(class) = phrase.says else { panic!("{text} refuses") };
         assert!(super::text(&text).contains(class), "{text}");
     }
 }

@@ -33,7 +33,6 @@ pub use span::Span;
 #[doc(hidden)]
 pub use self::{
     backoff::CURVES,
-    config::Config,
     draft::{Draft, write},
     reader::{Keys, Message, first_name, read},
     span::Seconds,

@@ -19,6 +19,7 @@ use crate::rules::options::{self, Kind, Setting};
 use crate::rules::table::Rules;
 
 /// Settings with a table.
+#[doc(hidden)]
 pub trait Config: Copy + Default + Values + 'static {
     /// The description of a map of them.
     const WHAT: &'static str;

@@ -21,6 +21,7 @@ use crate::rules::options;
 use crate::suggest::key_meant;
 
 /// Settings that are read from the entries of a map.
+#[doc(hidden)]
 pub trait Keys {
     /// Returns the keys that the map may have, with all their names.
     fn keys(&self) -> &'static [&'static str];

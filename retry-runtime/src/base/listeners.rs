@@ -30,14 +30,14 @@ impl<L: ?Sized> Listeners<L> {
         lock(&self.list).retain(|other| !Arc::ptr_eq(other, listener));
     }
 
-    /// Calls each listener without holding the lock, so that it may end up here again or add
-    /// another.
-    /// Whether there has been a listener.
+    /// Returns whether there has been a listener.
     #[inline]
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
+    /// Calls each listener without holding the lock, so that it may end up here again or add
+    /// another.
     pub(crate) fn notify(&self, mut call: impl FnMut(&L)) {
         if !self.any() {
             return;

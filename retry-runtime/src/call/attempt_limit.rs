@@ -116,6 +116,15 @@ impl CallLimits {
     /// No limits.
     pub(crate) const NONE: Self = Self { timing: Timing::NONE, timeout: None };
 
+    /// Returns the end of an attempt by this limit.
+    pub(crate) fn interrupted(&self, kind: LimitKind) -> Interrupted {
+        let limit = match kind {
+            LimitKind::Timeout => self.timeout,
+            LimitKind::Deadline => self.timing.deadline().map(|(_, limit)| limit),
+        };
+        kind.interrupted(limit.unwrap_or_default())
+    }
+
     /// Records which limit has ended the last attempt.
     pub(crate) fn set_timed_out(&mut self, kind: Option<LimitKind>) {
         self.timing.timed_out = kind;

@@ -5,7 +5,6 @@
 
 use core::mem;
 use core::task::{Context, Poll, Waker, ready};
-use core::time::Duration;
 
 use retry_rules::Policy;
 
@@ -80,7 +79,7 @@ pub(crate) type DriverSession<'r> = Session<(), Option<Box<Guarded<'r>>>>;
 pub(crate) struct Guarded<'r> {
     limits: CallLimits,
     /// The limit of the attempt that runs.
-    limit: Option<(Instant, LimitKind, Duration)>,
+    limit: Option<(Instant, LimitKind)>,
     /// The hedges of the attempt, once it has returned pending.
     race: Option<Box<Race<'r>>>,
     terms: WaitTerms<'r>,
@@ -151,7 +150,7 @@ impl<'r> Driver<'r> {
     pub(crate) fn poll(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         mut cx: Option<&mut Context<'_>>,
     ) -> Poll<Finished> {
         loop {
@@ -190,7 +189,7 @@ impl<'r> Driver<'r> {
     fn begin(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         is_limited: bool,
     ) -> Option<Finished> {
         // Unless an attempt begins, and even if the operation panics.
@@ -207,7 +206,7 @@ impl<'r> Driver<'r> {
         self.permit = own;
         if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
             guarded.limits.set_timed_out(None);
-            guarded.limit = guarded.limits.next();
+            guarded.limit = guarded.limits.next().map(|(at, kind, _)| (at, kind));
         }
         self.stage = Stage::Attempt;
         None
@@ -218,7 +217,7 @@ impl<'r> Driver<'r> {
     fn poll_attempt(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Judgement>> {
         let is_alone = self.session.timer.as_ref().is_none_or(|guarded| guarded.race.is_none());
@@ -244,7 +243,7 @@ impl<'r> Driver<'r> {
     fn poll_guarded(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         is_alone: bool,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Judgement>> {
@@ -261,7 +260,7 @@ impl<'r> Driver<'r> {
                 return Poll::Ready(race.outcome().and_then(Result::err));
             }
         }
-        let Some((at, kind, length)) = guarded.limit else { return Poll::Pending };
+        let Some((at, kind)) = guarded.limit else { return Poll::Pending };
         ready!(self.session.poll_limit(at, origin.site, cx));
         attempts.clear();
         let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
@@ -273,7 +272,7 @@ impl<'r> Driver<'r> {
             attempts.restore();
             self.session.forget_last();
         } else {
-            attempts.interrupt(kind.interrupted(length));
+            attempts.interrupt(guarded.limits.interrupted(kind));
         }
         Poll::Ready(known)
     }
@@ -282,7 +281,7 @@ impl<'r> Driver<'r> {
     fn ended(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         known: Option<Judgement>,
     ) -> Option<Finished> {
         let mut race = None;
@@ -314,23 +313,24 @@ impl<'r> Driver<'r> {
     fn failed(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         known: Option<Judgement>,
         race: Option<&Race<'r>>,
     ) -> Option<Finished> {
-        let context = CallContext { can_repeat: attempts.can_repeat(), ..around.context };
+        let context = &mut around.context;
+        context.can_repeat = attempts.can_repeat();
         let (session, permit, mut next) = (&mut self.session, &mut self.permit, None);
         attempts.verdict(known, &mut |verdict| {
             let mut verdict = verdict;
             if let Some(losers) = race.and_then(Race::losers) {
                 losers.extend(&mut verdict);
             }
-            next = Some(session.failed(context, permit.take(), verdict));
+            next = Some(session.failed_in(context, permit.take(), &verdict));
         });
         let timing = self.session.timer.timing();
         match next {
             Some(Next::Wait) => {
-                attempts.announce(&self.session, &context);
+                attempts.announce(&self.session, &around.context);
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
                 if around.breaker.is_some() || timing.has_deadline() {
@@ -360,7 +360,7 @@ impl<'r> Driver<'r> {
     fn refused(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
         rejected: Interrupted,
     ) -> Option<Finished> {
         match self.session.refused(around.context, &rejected) {
@@ -398,7 +398,7 @@ impl<'r> Driver<'r> {
     }
 
     #[cold]
-    fn wait_blocking(&mut self, around: &Around<'_, 'r>) {
+    fn wait_blocking(&mut self, around: &mut Around<'_, 'r>) {
         let awaits = |guarded: &Guarded<'r>| guarded.terms.awaits();
         let is_awaited = self.session.timer.as_deref().is_some_and(awaits);
         let awaited = around.breaker.filter(|_| is_awaited);
@@ -413,7 +413,7 @@ impl<'r> Driver<'r> {
     fn attempt_blocking(
         &mut self,
         attempts: &mut dyn Attempts,
-        around: &Around<'_, 'r>,
+        around: &mut Around<'_, 'r>,
     ) -> Option<Judgement> {
         let own = self.permit.take();
         let polled = attempts.poll(0, &mut Context::from_waker(Waker::noop()));

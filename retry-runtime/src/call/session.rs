@@ -296,8 +296,19 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         permit: Option<Permit<'_>>,
         verdict: Verdict<'_>,
     ) -> Next {
+        self.failed_in(&mut context, permit, &verdict)
+    }
+
+    /// As [`failed`](Self::failed), without copies of what is large.
+    #[inline]
+    pub(crate) fn failed_in(
+        &mut self,
+        context: &mut CallContext<'_>,
+        permit: Option<Permit<'_>>,
+        verdict: &Verdict<'_>,
+    ) -> Next {
         context.set_timing(self.timer.timing());
-        self.decide(context.origin.site, |progress| progress.failed(&context, permit, &verdict))
+        self.decide(context.origin.site, |progress| progress.failed(context, permit, verdict))
     }
 
     /// The breaker did not admit the next attempt; the call waits for it if it may.

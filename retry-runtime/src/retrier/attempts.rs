@@ -61,9 +61,10 @@ struct Progress<'r, T, E, Fut> {
 }
 
 /// The state that few calls have.
+#[expect(clippy::box_collection, reason = "few of them have hedges, and the rest is smaller")]
 struct Extra<T, E, Fut> {
     /// The hedges of the attempt.
-    hedges: Vec<Pin<Box<Fut>>>,
+    hedges: Option<Box<Vec<Pin<Box<Fut>>>>>,
     /// The failure of an earlier attempt.
     kept: Option<AttemptResult<T, E>>,
 }
@@ -71,7 +72,7 @@ struct Extra<T, E, Fut> {
 impl<T, E, Fut> Extra<T, E, Fut> {
     #[cold]
     fn boxed() -> Box<Self> {
-        Box::new(Self { hedges: Vec::new(), kept: None })
+        Box::new(Self { hedges: None, kept: None })
     }
 }
 
@@ -139,14 +140,16 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
 
     fn join(&mut self) -> bool {
         let Some(hedge) = self.operation.hedge(Seal) else { return false };
-        self.extra.get_or_insert_with(Extra::boxed).hedges.push(Box::pin(hedge));
+        let extra = self.extra.get_or_insert_with(Extra::boxed);
+        extra.hedges.get_or_insert_default().push(Box::pin(hedge));
         true
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let output = if let Some((hedge, extra)) = slot.checked_sub(1).zip(self.extra.as_mut()) {
-            let output = ready!(extra.hedges[hedge].as_mut().poll(cx));
-            drop(extra.hedges.remove(hedge));
+        let hedges = self.extra.as_mut().and_then(|extra| extra.hedges.as_mut());
+        let output = if let Some((hedge, hedges)) = slot.checked_sub(1).zip(hedges) {
+            let output = ready!(hedges[hedge].as_mut().poll(cx));
+            drop(hedges.remove(hedge));
             output
         } else {
             if self.first.is_none() {
@@ -166,7 +169,7 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
     fn clear(&mut self) {
         self.first.set(None);
         if let Some(extra) = self.extra {
-            extra.hedges.clear();
+            extra.hedges = None;
         }
     }
 
@@ -280,8 +283,8 @@ impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
     ) -> Poll<Result<T, RetryError<E>>> {
-        let around = self.common.settings.around(lent, cx.is_some());
-        let finished = ready!(driver.poll(&mut self, &around, cx));
+        let mut around = self.common.settings.around(lent, cx.is_some());
+        let finished = ready!(driver.poll(&mut self, &mut around, cx));
         let Some(outcome) = self.outcome else { unreachable!("a call ends with an outcome") };
         Poll::Ready(match (finished, outcome) {
             (Finished::GaveUp(how), outcome) => {

@@ -107,12 +107,38 @@ pub(crate) fn emit(event: &Event<'_>) {
 
 /// Reports an event to all sinks: the counters of `site`, which is the function that it is about,
 /// `metrics`, `tracing`, tests and listeners.
+#[inline]
 pub(crate) fn emit_for(site: Option<&'static Site>, event: &Event<'_>) {
     if let Some(site) = site {
         site.counters().count(event);
     }
     #[cfg(feature = "metrics")]
     crate::observe::metrics::record(site, event);
+    if is_observed(event) {
+        report(event);
+    }
+}
+
+/// Returns whether `tracing`, a test or a listener may take the event.
+#[inline]
+fn is_observed(event: &Event<'_>) -> bool {
+    #[cfg(feature = "tracing")]
+    if crate::observe::trace::may_be_traced(event) {
+        return true;
+    }
+    #[cfg(not(retry_loom))]
+    if LISTENERS.any() {
+        return true;
+    }
+    let _ = event;
+    cfg!(feature = "testing")
+}
+
+#[cold]
+#[inline(never)]
+fn report(event: &Event<'_>) {
+    // Under loom, there may be no sink.
+    let _ = event;
     #[cfg(feature = "tracing")]
     crate::observe::trace::emit(event);
     #[cfg(feature = "testing")]

@@ -22,6 +22,17 @@ fn allowed(attempts: Attempts) -> Option<u32> {
     }
 }
 
+/// Returns whether the program's level may let the event pass. That of a retry is the only frequent
+/// one.
+#[inline]
+pub(crate) fn may_be_traced(event: &Event<'_>) -> bool {
+    let level = match event {
+        Event::Retry { .. } => tracing::Level::DEBUG,
+        _ => tracing::Level::ERROR,
+    };
+    tracing::level_filters::LevelFilter::current() >= level
+}
+
 pub(crate) fn emit(event: &Event<'_>) {
     match *event {
         Event::Retry { name, attempt, attempts, wait, waited, error } => {

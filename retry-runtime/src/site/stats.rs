@@ -109,6 +109,7 @@ impl Counters {
         }
     }
 
+    #[inline]
     pub(crate) fn count(&self, event: &Event<'_>) {
         match *event {
             Event::Retry { wait, .. } => {

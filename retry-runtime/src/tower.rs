@@ -57,6 +57,7 @@
 //! dropped before the wait.
 
 pub mod requests;
+mod sending;
 pub mod responses;
 mod layer;
 mod service;

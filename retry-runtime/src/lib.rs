@@ -221,11 +221,79 @@ pub use retrier::config::RetryConfig;
 #[cfg(feature = "serde")]
 #[doc(hidden)]
 pub use retrier::config::RetryKeys;
-#[doc(inline)]
-pub use retrier::durable;
+/// Calls whose waits outlast the process that makes them: the progress of a call, to be stored in a
+/// database, and what to do after its next failure.
+///
+/// The same session decides as for a call that waits in memory; it is assembled for one failure and
+/// taken apart again. Sleeping, and reading the clock, are left to the program that stores the
+/// call: `retry-workflow` does both.
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+/// use std::time::Duration;
+///
+/// use retry_runtime::durable::{Decision, Failed, CallState};
+/// use retry_runtime::matchers::network;
+/// use retry_runtime::{Policy, Reason, Retrier};
+///
+/// let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([network]);
+/// let refused = Error::from(ErrorKind::ConnectionRefused);
+///
+/// let mut state = CallState::default();
+/// let first = retrier.decide(&mut state, &Failed::now(&refused));
+/// assert_eq!(first, Decision::Wait(Duration::from_secs(1)));
+///
+/// // A second later, in another process:
+/// let second = retrier.decide(&mut state, &Failed::after(Duration::from_secs(1), &refused));
+/// assert_eq!(second, Decision::GiveUp(Reason::Attempts));
+/// assert_eq!(state.attempts, 2);
+/// ```
+pub mod durable {
+    pub use crate::retrier::durable::*;
+}
+
+/// [`RetryMiddleware`](crate::reqwest_middleware::RetryMiddleware): a [`Retrier`] for clients of
+/// reqwest-middleware 0.5.
+///
+/// ```
+/// use reqwest_middleware::ClientBuilder;
+/// use retry_runtime::matchers::transient;
+/// use retry_runtime::reqwest_middleware::RetryMiddleware;
+/// use retry_runtime::{Jitter, Policy, Retrier};
+///
+/// let policy = Policy::new().attempts(4).jitter(Jitter::Full);
+/// let retrier = Retrier::new(policy).retry_on([transient]).name("catalogue");
+///
+/// let client = ClientBuilder::new(reqwest::Client::new())
+///     .with(RetryMiddleware::new(retrier))
+///     .build();
+/// ```
+///
+/// # Repeated requests
+/// Requests whose method is idempotent: `GET`, `HEAD`, `OPTIONS`, `PUT`, `DELETE` and `TRACE`. A
+/// `POST` or `PATCH`, and a request whose body is a stream, is sent once; a failure that would be
+/// retried ends its call for the reason `not_repeatable`. A middleware that is created from a
+/// [`RetryLayer`](crate::tower::RetryLayer) repeats the requests that the layer
+/// [clones](crate::tower::RetryLayer::clone_request).
+///
+/// # Failed responses
+/// Responses with a status 4xx or 5xx, as a [`StatusError`](crate::http::StatusError), which the
+/// matchers judge: with `retry_on([transient])`, a 503 is retried and a 404 is not. A retrier
+/// without `retry_on` retries both. `Retry-After` is the wait. At the end, the caller gets the last
+/// response itself.
+///
+/// # Errors
+/// The error of the last attempt, untouched. A call that a time limit or a breaker ended before an
+/// attempt failed has an `Error::Middleware` of an [`Interrupted`], which
+/// [`Interrupted::find_in`] returns.
+///
+/// # Other middlewares
+/// Each attempt runs the middlewares that were added after this one, with a clone of the request's
+/// extensions as they were left by the attempt before. A hedge runs them at the same time.
 #[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
-#[doc(inline)]
-pub use tower::reqwest_middleware;
+pub mod reqwest_middleware {
+    pub use crate::tower::reqwest_middleware::*;
+}
 
 pub use outcome::Missing;
 pub use outcome::ended::Reason;
@@ -238,8 +306,8 @@ pub use outcome::past_failure::PastFailure;
 pub use base::class::Class;
 #[doc(inline)]
 pub use classify::Classify;
-/// Matchers as values: the failures that a [`Retrier`](crate::Retrier) or a
-/// [`RetryConfig`](crate::RetryConfig) retries.
+/// Matchers as values: the failures that a [`Retrier`] or a
+/// [`RetryConfig`] retries.
 ///
 /// The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).
 ///

@@ -42,7 +42,7 @@
 // The public methods, in the order of the documentation.
 mod options;
 mod calls;
-pub mod durable;
+pub(crate) mod durable;
 #[cfg(feature = "serde")]
 pub(crate) mod config;
 // The parts of these methods.

@@ -56,13 +56,15 @@
 //! kept across the wait, together with what it owns, such as a connection. Without them, it is
 //! dropped before the wait.
 
-pub mod requests;
+mod requests;
 mod sending;
-pub mod responses;
+mod responses;
 mod layer;
 mod service;
 #[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
-pub mod reqwest_middleware;
+pub(crate) mod reqwest_middleware;
 
 pub use layer::RetryLayer;
+pub use requests::CloneWith;
+pub use responses::ClassifyResponse;
 pub use service::{RetryFuture, RetryService};

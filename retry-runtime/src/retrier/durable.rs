@@ -1,30 +1,4 @@
-//! Calls whose waits outlast the process that makes them: the progress of a call, to be stored in a
-//! database, and what to do after its next failure.
-//!
-//! The same session decides as for a call that waits in memory; it is assembled for one failure and
-//! taken apart again. Sleeping, and reading the clock, are left to the program that stores the
-//! call: `retry-workflow` does both.
-//!
-//! ```
-//! use std::io::{Error, ErrorKind};
-//! use std::time::Duration;
-//!
-//! use retry_runtime::durable::{Decision, Failed, CallState};
-//! use retry_runtime::matchers::network;
-//! use retry_runtime::{Policy, Reason, Retrier};
-//!
-//! let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([network]);
-//! let refused = Error::from(ErrorKind::ConnectionRefused);
-//!
-//! let mut state = CallState::default();
-//! let first = retrier.decide(&mut state, &Failed::now(&refused));
-//! assert_eq!(first, Decision::Wait(Duration::from_secs(1)));
-//!
-//! // A second later, in another process:
-//! let second = retrier.decide(&mut state, &Failed::after(Duration::from_secs(1), &refused));
-//! assert_eq!(second, Decision::GiveUp(Reason::Attempts));
-//! assert_eq!(state.attempts, 2);
-//! ```
+//! The decisions about a call that another program stores and repeats.
 
 use core::fmt::Display;
 use core::time::Duration;

@@ -1,38 +1,4 @@
-//! [`RetryMiddleware`]: a [`Retrier`] for clients of reqwest-middleware 0.5.
-//!
-//! ```
-//! use reqwest_middleware::ClientBuilder;
-//! use retry_runtime::matchers::transient;
-//! use retry_runtime::reqwest_middleware::RetryMiddleware;
-//! use retry_runtime::{Jitter, Policy, Retrier};
-//!
-//! let policy = Policy::new().attempts(4).jitter(Jitter::Full);
-//! let retrier = Retrier::new(policy).retry_on([transient]).name("catalogue");
-//!
-//! let client = ClientBuilder::new(reqwest::Client::new())
-//!     .with(RetryMiddleware::new(retrier))
-//!     .build();
-//! ```
-//!
-//! # Repeated requests
-//! Requests whose method is idempotent: `GET`, `HEAD`, `OPTIONS`, `PUT`, `DELETE` and `TRACE`. A
-//! `POST` or `PATCH`, and a request whose body is a stream, is sent once; a failure that would be
-//! retried ends its call for the reason `not_repeatable`. A middleware that is created from a
-//! [`RetryLayer`] repeats the requests that the layer [clones](RetryLayer::clone_request).
-//!
-//! # Failed responses
-//! Responses with a status 4xx or 5xx, as a [`StatusError`], which the matchers judge: with
-//! `retry_on([transient])`, a 503 is retried and a 404 is not. A retrier without `retry_on` retries
-//! both. `Retry-After` is the wait. At the end, the caller gets the last response itself.
-//!
-//! # Errors
-//! The error of the last attempt, untouched. A call that a time limit or a breaker ended before an
-//! attempt failed has an `Error::Middleware` of an [`Interrupted`](crate::Interrupted), which
-//! [`Interrupted::find_in`](crate::Interrupted::find_in) returns.
-//!
-//! # Other middlewares
-//! Each attempt runs the middlewares that were added after this one, with a clone of the request's
-//! extensions as they were left by the attempt before. A hedge runs them at the same time.
+//! `RetryMiddleware`, a tower layer under a client of reqwest-middleware.
 
 use core::fmt;
 use core::future::Future;

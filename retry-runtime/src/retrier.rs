@@ -61,14 +61,22 @@ use core::fmt;
 use self::settings::{Common, RetrierSettings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
-pub use self::listener::{Listener, Listeners, WaitsBy};
-pub use self::operation::{Operation, WithState};
+#[cfg(feature = "tower")]
+pub(crate) use self::operation::Operation;
 pub use self::run::Run;
+#[cfg(feature = "tower")]
+pub(crate) use self::values::FailedValue;
+pub use self::values::{AllSucceed, RetryOnValue, Values};
+pub use crate::classify::fault::Fault;
+
+/// Reachable only for the compiler: its messages give the short name of a public item, and the
+/// whole path of any other.
+#[doc(hidden)]
 pub use self::run::attempt_future::AttemptFuture;
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+#[doc(hidden)]
 pub use self::run::blocking::NeedsCall;
-pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
-pub use crate::classify::fault::Fault;
+#[doc(hidden)]
 pub use crate::outcome::{Nothing, SyncResult};
 
 /// Retries a closure with a policy known at runtime.

@@ -4,8 +4,8 @@ mod begin;
 #[cfg(feature = "board")]
 mod board;
 mod condition;
-mod foreign_arguments;
 mod explain;
+mod usage_errors;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) use self::begin::{BeginArguments, IfEnded, IfRunning};
 pub(crate) use self::board::BoardArguments;
 use self::condition::Condition;
 pub(crate) use self::explain::ExplainArguments;
-pub(crate) use self::foreign_arguments::parse;
+pub(crate) use self::usage_errors::parse;
 use crate::steps::stream::Excerpt;
 use retry_workflow::job::InvalidTimestamp;
 use retry_workflow::store::Cursor;

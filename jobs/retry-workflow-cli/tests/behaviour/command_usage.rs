@@ -19,7 +19,7 @@ fn fails(arguments: &[&str], says: &str) {
 #[test]
 fn bad_arguments_are_exit_code_2() {
     fails(&["walk"], "unrecognized subcommand 'walk'");
-    fails(&["start", "job.yml"], "that is called `retry-workflow run FILE` here");
+    fails(&["jops"], "a similar subcommand exists: 'jobs'");
     fails(&["board", "--listen", "7878"], "write one such as 127.0.0.1:7878");
     fails(&["jobs", "--store", "postgres:/x"], "write one such as postgres://user@");
     fails(&["dlq", "list", "--limit", "0"], "write a whole number, 1 or more");

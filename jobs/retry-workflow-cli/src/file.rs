@@ -14,7 +14,6 @@
 //! ```
 
 mod shown_value;
-pub(crate) mod after;
 mod environment;
 mod item_path;
 pub(crate) mod input;
@@ -31,7 +30,6 @@ use std::time::Duration;
 use retry_rules::suggest::nearest;
 use serde_json::Value;
 
-use self::after::AfterPlan;
 use self::environment::{EnvironmentPlan, NeededVariable};
 pub(crate) use self::forms::schema::schema;
 use self::input::select::Selection;
@@ -44,9 +42,9 @@ use crate::template::scope::Scope;
 use crate::template::text::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
-use retry_workflow::job::{After, Moment};
+use retry_workflow::job::Moment;
 use retry_workflow::store::{NewItem, PRIORITIES};
-use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate, Timestamp};
+use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
 
 /// A workflow file that has been read and checked.
 #[derive(Debug)]
@@ -70,10 +68,8 @@ pub struct WorkflowFile {
 }
 
 /// The times at which the jobs of a file begin.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Schedule {
-    /// The job that has to succeed first.
-    pub(crate) after: Option<AfterPlan>,
     pub(crate) not_before: Option<Moment>,
     pub(crate) skip_after: Option<Moment>,
 }
@@ -332,29 +328,6 @@ impl WorkflowFile {
         FileError::new(Arc::clone(&self.source), self.unset.clone())
     }
 
-    /// The job that a new job of this file has to wait for, by the environment of this machine.
-    ///
-    /// # Errors
-    /// A variable in its name is not set.
-    pub(crate) fn after(&self) -> Result<Option<After>, FileError> {
-        let Some(plan) = &self.schedule.after else { return Ok(None) };
-        let variables = &self.workspace.environment.variables;
-        let value = |name: &str| {
-            let own = variables.iter().rev().find(|(own, _)| own == name);
-            let value = own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name));
-            value.map(|value| value.to_string_lossy().into_owned())
-        };
-        let is_own = |after: &After| after.of(Timestamp::default()).0 == self.name;
-        let resolved = plan.resolve(value).and_then(|after| {
-            if is_own(&after) {
-                Err("this workflow waits for itself: name another job".to_owned())
-            } else {
-                Ok(Some(after))
-            }
-        });
-        resolved.map_err(|message| FileError::at(&self.source, plan.span, message))
-    }
-
     /// Returns whether steps run before the items.
     pub(crate) fn has_setup(&self) -> bool {
         matches!(&self.plan, WorkflowPlan::MapReduce(map) if map.setup.is_some())
@@ -389,14 +362,6 @@ impl WorkflowFile {
         let unset = self.unset_variables(&known)?;
         self.hints.extend(unset);
         let mut unseen = self.environment.unseen(&self.workspace.folder);
-        if let Some(after) = &self.schedule.after {
-            let is_set = |name: &&str| {
-                known.variables.iter().any(|(known, _)| known == name)
-                    || std::env::var_os(name).is_some()
-            };
-            let unset = after.name.variables().filter(|name| !is_set(name));
-            unseen.extend(unset.map(|name| format!("${name} of `after` is not set here")));
-        }
         let WorkflowPlan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
         let why = match &map.input.from {
             InputFrom::Command(_) => "the items, because a check runs no commands".to_owned(),

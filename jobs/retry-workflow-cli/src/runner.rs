@@ -41,8 +41,7 @@ use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
 use crate::template::placeholder::Captured;
 use crate::template::scope::Scope;
-use crate::terminal::text::argument;
-use retry_workflow::job::{AwaitedStatus, JobEnd, Moment, Unit};
+use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::WorkOutcome;
 use retry_workflow::{
@@ -106,8 +105,6 @@ pub(crate) struct RunSettings {
     pub(crate) flag: String,
     /// The time at which the first part of the job may begin.
     pub(crate) schedule: Schedule,
-    /// The job as a whole, if another one has to succeed first.
-    pub(crate) first: Option<Arc<Job>>,
     /// Nothing new begins: no number of failures stops the items.
     pub(crate) is_closing: bool,
     /// Items that have finished steps which were edited since start over.
@@ -144,17 +141,11 @@ fn set<T>(
 impl FileRun<'_> {
     /// The runner for this job, with the settings that all jobs of a file have.
     fn runner(self, job: &Job, policy: ErrorPolicy) -> JobRunner {
-        let RunSettings { deadline, schedule, first, lease, listener, notify, flag, .. } =
-            self.settings;
+        let RunSettings { deadline, schedule, lease, listener, .. } = self.settings;
         let (listener, stop) = (Arc::clone(listener), self.stop.clone());
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        let awaited = first.clone().map(|first| {
-            let report = (Arc::clone(&listener), Arc::clone(notify), flag.clone());
-            awaited_succeeds(Arc::clone(self.store), first, report)
-        });
         let runner = set(JobRunner::new(&job.name), left, JobRunner::deadline);
-        let runner = set(runner, schedule.not_before, JobRunner::not_before);
-        set(runner, awaited, JobRunner::start_when)
+        set(runner, schedule.not_before, JobRunner::not_before)
             .job_id(&job.id)
             .store(Arc::clone(self.store))
             .error_policy(policy)
@@ -285,54 +276,6 @@ pub(crate) async fn live_worker(store: &dyn Store, job: &Job) -> Result<Option<u
     Ok(workers.find(|worker| worker.is_live(now)).map(|worker| worker.process))
 }
 
-/// Returns what to do about a job that has ended like this, so that it ends with this status.
-pub(crate) fn cure(job: &str, end: JobEnd, status: AwaitedStatus, flag: &str) -> String {
-    let (job, command) = (argument(job), format!("retry-workflow{flag}"));
-    match end {
-        // Nothing reads the rest of its input, so that neither `resume` nor a re-drive helps.
-        JobEnd { cut_short: true, .. } if status == AwaitedStatus::Succeeded => {
-            format!("it cannot succeed any more: start a new job of its file with `{command} run`")
-        }
-        JobEnd { stopped: true, .. } => format!("resume it with `{command} resume {job}`"),
-        JobEnd { dead: 0, .. } => {
-            format!("run them after all with `{command} dlq retry {job} --class late`")
-        }
-        _ => format!("re-drive them with `{command} dlq retry {job}`"),
-    }
-}
-
-/// Waits until the job that this one has to wait for has reached the end that it has to, with all
-/// of its parts. Reports each other end.
-async fn awaited_succeeds(
-    store: Arc<dyn Store>,
-    waits: Arc<Job>,
-    (listener, notify, flag): (JobListener, MessageSink, String),
-) {
-    let is_whole = |id: String| {
-        let store = Arc::clone(&store);
-        async move { Ok(!is_reducing(&*store, &id).await?) }
-    };
-    let report = |id: &str, end| {
-        listener(&JobEvent::awaited_ended(id, end));
-        notify(&format!(
-            "this job waits until job {} has {}: {end}: {}",
-            OneLine(id),
-            waits.after_status.as_str(),
-            cure(id, end, waits.after_status, &flag)
-        ));
-    };
-    waits.awaited_succeeds(&*store, is_whole, report).await;
-}
-
-/// The id of the job that this one waits for; `None` if that job has ended as `after` requires, with
-/// all of its parts, or if it does not exist yet.
-pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
-    let Some((first, end)) = job.awaited_end(store).await? else { return Ok(None) };
-    let is_reached = end.is_some_and(|end| job.after_status.is_reached(end));
-    let is_over = is_reached && !is_reducing(store, &first.id).await?;
-    Ok((!is_over).then_some(first.id))
-}
-
 /// The latest `reduce` of a job, if one has started.
 pub(crate) async fn find_reduce(store: &dyn Store, job: &str) -> Result<Option<Job>, StoreError> {
     match Reducing::find(store, job).await? {
@@ -443,29 +386,15 @@ impl Tasks {
 /// input that has not been copied to the store yet.
 pub(crate) async fn run(
     run: FileRun<'_>,
-    job: Job,
+    mut job: Job,
     checked: Option<CheckedInput>,
 ) -> Result<Reports, WorkflowError> {
     let FileRun { store, file, settings, .. } = run;
     // Each part has its own creation; the creation of the whole counts.
     let of_job = |moment: Option<Moment>| moment.map(|one| Moment::At(one.of(job.created)));
-    let Schedule { after, not_before, skip_after } = file.schedule.clone();
-    let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
-    // The recorded name is kept: its variables may have other values now.
-    let after = match after.as_ref().and_then(|plan| plan.recorded(&job)) {
-        None => file.after().map_err(WorkflowError::input)?,
-        recorded => recorded,
-    };
-    let wanted = after.as_ref().map(|after| after.of(job.created));
-    let mut job = job;
-    let recorded = job.after.as_deref().map(|name| (name, job.after_since, job.after_status));
-    if recorded != wanted {
-        Job::set_after(&**store, &job.id, after.as_ref()).await?;
-        job = Job::find(&**store, &job.id).await?.unwrap_or(job);
-    }
-    let first = job.after.is_some().then(|| Arc::new(job.clone()));
-    let schedule = Schedule { after: None, not_before, skip_after };
-    let settings = &RunSettings { schedule, first, ..settings.clone() };
+    let Schedule { not_before, skip_after } = file.schedule;
+    let schedule = Schedule { not_before: of_job(not_before), skip_after: of_job(skip_after) };
+    let settings = &RunSettings { schedule, ..settings.clone() };
     let run = FileRun { settings, ..run };
     let unknown = |id: &str| WorkflowError::UnknownJob { id: id.to_owned(), known: Vec::new() };
     let id = job.id.clone();
@@ -600,7 +529,7 @@ async fn map_reduce(
         let scope = Scope { map, captured, ..Scope::default() };
         let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), scope));
         let schedule = Schedule::default();
-        let settings = &RunSettings { schedule, first: None, ..settings.clone() };
+        let settings = &RunSettings { schedule, ..settings.clone() };
         let ended = run_chain(FileRun { settings, ..run }, &chain, reduce).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(&**store, &id).await?;

@@ -68,7 +68,6 @@ use crate::job::event::{JobEvent, JobListener};
 use crate::job::metrics::JobMetrics;
 use crate::job::moment::Moment;
 use crate::job::rate::Rate;
-use crate::job::record::after::After;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::Store;
 
@@ -88,8 +87,6 @@ pub(crate) struct Options {
     pub(crate) not_before: Option<Moment>,
     /// Items that have not begun by then are skipped.
     pub(crate) skip_after: Option<Moment>,
-    /// The job that has to succeed first.
-    pub(crate) after: Option<After>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<JobListener>,
@@ -153,7 +150,7 @@ pub(crate) async fn run(
         if options.priority.is_some() { MOST_WAITING_BY_PRIORITY } else { MOST_WAITING };
     let Overview { counts: base, waiting, .. } = store.overview(&job.id, most_waiting).await?;
     limits::end_waits(&*store, &job, &options).await?;
-    begin(&*store, &job, base, &options, signals.start.is_some()).await?;
+    begin(&*store, &job, base, &options).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
@@ -218,14 +215,9 @@ async fn begin(
     job: &Job,
     counts: Counts,
     options: &Options,
-    waits_to_start: bool,
 ) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         job.not_before = options.not_before.map(|moment| moment.of(job.created));
-        // A program that waits in its own way may have recorded the other job at the creation.
-        if options.after.is_some() || !waits_to_start {
-            job.begins_after(options.after.as_ref());
-        }
         job.limits = limits::recorded(options);
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };

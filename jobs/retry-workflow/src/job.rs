@@ -64,7 +64,6 @@ pub use self::moment::{IntoMoment, InvalidMoment, Moment};
 pub use self::name::InvalidName;
 pub use self::rate::{IntoRate, InvalidRate};
 pub use self::rate_record::RateRecord;
-pub use self::record::after::{After, AwaitedStatus, JobEnd};
 pub use self::record::{PendingRequest, Request};
 pub use self::report::Unit;
 pub use self::waits::Waits;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::outcome::CommandError;
 use super::screen::Screen;
-use crate::runner::{self, Origin, Tasks};
+use crate::runner::{Origin, Tasks};
 use crate::terminal::text::{age, thousands};
 use retry_workflow::job::{PendingRequest, Unit, Waits};
 use retry_workflow::{Counts, Job, JobStatus, Store, Timestamp};
@@ -56,10 +56,7 @@ impl JobSummary {
     /// Summarises a job whose items have been counted.
     async fn of(store: &dyn Store, job: &Job, counts: Counts) -> Result<Self, CommandError> {
         let tasks = Tasks::begun(store, &job.id).await?;
-        let mut waits = Waits::load(store, job, &counts).await?;
-        if waits.after.is_none() && job.after.is_some() && counts.unfinished() > 0 {
-            waits.after = runner::awaited_id(store, job).await?;
-        }
+        let waits = Waits::load(store, job, &counts).await?;
         let origin = Origin::read(job);
         let status = job.status_with(&counts);
         Ok(Self {

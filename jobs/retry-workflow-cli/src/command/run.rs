@@ -436,7 +436,6 @@ async fn work(
         },
         flag: screen.flag.clone(),
         schedule: Schedule::default(),
-        first: None,
         is_closing,
         restart_items: how.restart_items,
     };

@@ -70,17 +70,6 @@ pub(super) enum VariableValue {
 }
 
 impl EnvironmentPlan {
-    /// Returns whether a variable of this name is a secret.
-    pub(super) fn is_secret(&self, name: &str) -> bool {
-        self.variables.iter().filter(|variable| variable.is_secret).any(|variable| {
-            let comes_from = match &variable.value {
-                VariableValue::Text(_) => None,
-                VariableValue::Inherited(from) => Some(from.as_str()),
-            };
-            variable.name == name || comes_from == Some(name)
-        })
-    }
-
     /// Returns the files that the variables refer to and that do not exist now.
     pub(super) fn unseen(&self, folder: &Path) -> Vec<String> {
         let files = self.files.iter().filter(|(file, _)| !folder.join(file).exists());

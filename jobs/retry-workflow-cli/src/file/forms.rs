@@ -17,18 +17,15 @@ pub(super) mod schema;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use retry_rules::suggest::{meant, nearest};
-use retry_runtime::file::Span;
 use serde::de::DeserializeOwned;
 
-use self::keys::{AFTER, AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
+use self::keys::{AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
 use self::type_keys::keys_of;
 use super::{Schedule, WorkflowFile, WorkflowPlan, stem};
-use crate::file::after::{AfterPlan, NameTemplate};
-use crate::file::environment::{EnvironmentPlan, NeededVariable};
+use crate::file::environment::NeededVariable;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
 use crate::template::available::{AT_THE_END, AvailableValues};
@@ -36,7 +33,7 @@ use crate::template::placeholder::CapturedName;
 use crate::yaml::foreign_keys::key_of_others;
 use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::job::{AwaitedStatus, ErrorPolicyKeys, InvalidName, Moment};
+use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
 
 type Entries<'a> = &'a [(Key, Node)];
@@ -274,7 +271,7 @@ impl<'s> Forms<'s> {
             "graph" => self.graph(root),
             _ => self.standard(root),
         };
-        let schedule = self.schedule(root, mode, &name, &environment);
+        let schedule = self.schedule(root, mode);
         Some(WorkflowFile {
             name,
             error_policy,
@@ -287,13 +284,7 @@ impl<'s> Forms<'s> {
     }
 
     /// Returns when its jobs begin.
-    fn schedule(
-        &mut self,
-        root: &Node,
-        mode: &str,
-        name: &str,
-        environment: &EnvironmentPlan,
-    ) -> Schedule {
+    fn schedule(&mut self, root: &Node, mode: &str) -> Schedule {
         if let Some(node) = root.get("skip_after").filter(|_| mode != "mapreduce") {
             let message =
                 "`skip_after` is for the items of a `map`, and this file has none: remove it";
@@ -318,63 +309,7 @@ impl<'s> Forms<'s> {
                 "nothing begins before `not_before`, and this is no later: every item would be skipped",
             );
         }
-        Schedule {
-            after: root.get("after").and_then(|node| self.after(node, name, environment)),
-            not_before,
-            skip_after,
-        }
-    }
-
-    /// The job that has to end first: its name or id, or a map with more.
-    fn after(
-        &mut self,
-        node: &Node,
-        name: &str,
-        environment: &EnvironmentPlan,
-    ) -> Option<AfterPlan> {
-        let (job, newer_than, status) = match &node.value {
-            Value::List(_) => {
-                return self
-                    .refuse(node.span, "this is a list: write the name or the id of one job");
-            }
-            Value::Map(_) => {
-                self.entries(node, "`job`, `newer_than` and `status`", AFTER)?;
-                let age = node.get("newer_than").and_then(|node| {
-                    let age = Duration::from(self.parsed(node.parse::<Span>())?);
-                    if age.is_zero() {
-                        self.wrong(
-                            node.span,
-                            "only a job that is created later would count: write one such as \"12h\"",
-                        );
-                    }
-                    Some(age)
-                });
-                let status = node.get("status").and_then(|node| {
-                    self.choice(node, "status", &AwaitedStatus::ALL.map(|it| (it.as_str(), it)))
-                });
-                (self.needed(node, "job", "after")?, age, status)
-            }
-            _ => (node, None, None),
-        };
-        let text = self.text(job)?;
-        if text == name {
-            self.wrong(job.span, "this workflow waits for itself: name another job");
-        }
-        let template = match NameTemplate::parse(text) {
-            Ok(template) => template,
-            Err((at, message)) => {
-                return self.refuse(job.span_within(&self.source.text, at, "$"), message);
-            }
-        };
-        if let Some(secret) = template.variables().find(|name| environment.is_secret(name)) {
-            let message = format!(
-                "${secret} is a secret, and the names of jobs are shown and stored: use a variable \
-                 that is none"
-            );
-            self.wrong(job.span, message);
-        }
-        let status = status.unwrap_or_default();
-        Some(AfterPlan { name: template, newer_than, status, span: job.span })
+        Schedule { not_before, skip_after }
     }
 
     /// The name of the workflow, from which the ids of its jobs are built.
@@ -565,6 +500,11 @@ fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
         }
         "foreach" => "is a loop in other tools; here, `mode: mapreduce` runs steps for each item",
         "write_file" => "writes a file in other tools; here, a `shell` step does that",
+        "after" if known.contains(&"commands") => {
+            "is not a key of a file: let a shell run the other job first, as in `retry-workflow run \
+             import.yml --job-id import-$NIGHT --continue --if-running wait --if-ended report && \
+             retry-workflow run export.yml`, or write both as `tasks` of one file"
+        }
         "schedule" | "cron" | "on" | "every" | "interval" | "timer" | "calendar" | "trigger"
             if known.contains(&"commands") =>
         {

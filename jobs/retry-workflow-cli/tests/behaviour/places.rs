@@ -15,7 +15,7 @@ const fn place(name: &'static str, file: &'static str, schema: &'static [&'stati
     Place { name, file, schema }
 }
 
-pub(crate) const PLACES: [Place; 18] = [
+pub(crate) const PLACES: [Place; 17] = [
     place("the file", "{ commands: { shell: x }, qqqq: 1 }", &["/file"]),
     place("a step", "commands: { shell: x, qqqq: 1 }", &["/step"]),
     place("a task", "tasks: { a: { shell: x, qqqq: 1 } }", &["/task"]),
@@ -29,11 +29,6 @@ pub(crate) const PLACES: [Place; 18] = [
         "a variable",
         "{ commands: { shell: x }, env: { A: { qqqq: 1 } } }",
         &["/file/properties/env/additionalProperties/anyOf/1"],
-    ),
-    place(
-        "after",
-        "{ commands: { shell: x }, after: { qqqq: 1 } }",
-        &["/file/properties/after/anyOf/1"],
     ),
     place(
         "a secret",

@@ -105,18 +105,6 @@ fn mistakes_that_an_editor_can_show_are_invalid_by_the_schema() {
         ("{ commands: { shell: x }, map: {} }", "{ commands: { shell: x }, x-map: {} }"),
         ("name: nothing", "{ name: x, commands: { shell: x } }"),
         ("commands: []", "commands: [{ shell: x }]"),
-        (
-            "{ after: { newer_than: 12h }, commands: { shell: x } }",
-            "{ after: { job: import, newer_than: 12h }, commands: { shell: x } }",
-        ),
-        (
-            "{ after: { job: import, status: failed }, commands: { shell: x } }",
-            "{ after: { job: import, status: finished }, commands: { shell: x } }",
-        ),
-        (
-            "{ after: [import], commands: { shell: x } }",
-            "{ after: 'import-${NIGHT}', commands: { shell: x } }",
-        ),
         ("commands: { shell: x, exec: [x] }", "commands: { exec: [x] }"),
         ("commands: { name: x }", "commands: { name: x, claude: x }"),
         ("commands: { shell: true }", "commands: { shell: 'true' }"),

@@ -13,7 +13,6 @@ use crate::engine::{self, Handlers, KeyBound, KeyLimit, Options, Signals};
 use crate::item::sanitize::OneLine;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
-use crate::job::event::JobEvent;
 use crate::job::name;
 use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
@@ -64,7 +63,6 @@ impl JobRunner {
             priority: None,
             not_before: None,
             skip_after: None,
-            after: None,
             policy: ErrorPolicy::new(),
             handlers: Handlers::new(),
             listeners: Vec::new(),
@@ -456,36 +454,6 @@ macro_rules! settings {
             self
         }
 
-        /// Begins no item before another job of the store has succeeded: all of its items. It is
-        /// named by its id, or by the name of its workflow, of which the newest job counts. A job
-        /// that does not exist yet, or that has failed, is waited for. [`After::newer_than`] limits
-        /// the age of the other job, so that the one of last night does not count, and
-        /// [`After::status`] accepts one that has finished with dead letters.
-        ///
-        /// [`After::newer_than`]: crate::job::After::newer_than
-        /// [`After::status`]: crate::job::After::status
-        ///
-        /// ```
-        /// # use retry_workflow::{MemoryStore, Workflow};
-        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// let store = MemoryStore::new();
-        /// let job = |name: &str| Workflow::new(name).store(store.clone());
-        /// let export = job("export").after("import-1");
-        /// let import = job("import");
-        /// let (export, import) = tokio::join!(
-        ///     export.run([1, 2], |_: u32, _| async { Ok::<_, String>(()) }),
-        ///     import.run([1, 2], |_: u32, _| async { Ok::<_, String>(()) }),
-        /// );
-        /// assert!(import?.job.ended <= export?.job.ended);
-        /// # Ok(())
-        /// # }
-        /// ```
-        pub fn after(mut self, job: impl Into<$crate::job::record::after::After>) -> Self {
-            self$(.$runner)?.options.after = Some(job.into());
-            self
-        }
-
         /// Begins no item before this future ends. Default: at once.
         ///
         /// ```
@@ -696,26 +664,6 @@ impl JobRunner {
     ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
         Box::pin(async move {
             let Self { store, options, stop, start, finish, .. } = self;
-            let start: Option<BoxFuture<'static, ()>> = match options.after.clone() {
-                None => start,
-                Some(after) => {
-                    let (store, mut waits) = (Arc::clone(&store), job.clone());
-                    let listeners = options.listeners.clone();
-                    waits.begins_after(Some(&after));
-                    Some(Box::pin(async move {
-                        let report = |job: &str, end| {
-                            let event = JobEvent::awaited_ended(job, end);
-                            for listener in &listeners {
-                                listener(&event);
-                            }
-                        };
-                        waits.awaited_succeeds(&*store, |_| async { Ok(true) }, report).await;
-                        if let Some(start) = start {
-                            start.await;
-                        }
-                    }))
-                }
-            };
             let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
             let deadline = options.deadline;
             let stop = Box::pin(async move {

@@ -12,7 +12,6 @@ use crate::item::json::seconds;
 use crate::item::record::{AttemptRecord, Counts, ItemState};
 use crate::job::rate::Rate;
 use crate::job::record::StopReason;
-use crate::job::record::after::JobEnd;
 
 /// An item whose retries have ended.
 #[derive(Clone, Debug)]
@@ -81,8 +80,8 @@ pub enum WaitReason {
         #[serde(with = "seconds")]
         wait: Duration,
     },
-    /// For its start: it has [`not_before`](crate::JobRunner::not_before),
-    /// [`after`](crate::JobRunner::after) or [`start_when`](crate::JobRunner::start_when).
+    /// For its start: it has [`not_before`](crate::JobRunner::not_before) or
+    /// [`start_when`](crate::JobRunner::start_when).
     #[non_exhaustive]
     Start {
         /// The shortest time until then.
@@ -189,31 +188,12 @@ pub enum JobEvent<'a> {
         /// The number of items that run at the same time from now on. It rises again later.
         max_parallel: usize,
     },
-    /// The job that has to succeed first has ended without success, or stopped if it only has to
-    /// [finish](crate::job::AwaitedStatus::Finished). This one waits until that job is resumed, or
-    /// its dead letters and late items are re-driven, and succeeds. A job that was cut short cannot
-    /// succeed: a newer job of its name has to.
-    #[non_exhaustive]
-    AwaitedEnded {
-        /// The other job's id.
-        job: &'a str,
-        /// Its end.
-        end: JobEnd,
-    },
     /// No further item is started; running ones finish.
     #[non_exhaustive]
     Stopping {
         /// The reason.
         reason: &'a StopReason,
     },
-}
-
-impl<'a> JobEvent<'a> {
-    /// Creates an [`AwaitedEnded`](Self::AwaitedEnded), to report a job that is waited for by other
-    /// means than [`after`](crate::JobRunner::after).
-    pub const fn awaited_ended(job: &'a str, end: JobEnd) -> Self {
-        Self::AwaitedEnded { job, end }
-    }
 }
 
 /// A callback for events.

@@ -1,7 +1,5 @@
 //! [`Job`]: what a store knows about a job besides its items.
 
-pub(crate) mod after;
-mod awaiting;
 mod ending;
 
 use std::collections::BTreeSet;
@@ -13,7 +11,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use self::after::{After, AwaitedStatus};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{Counts, Cursor, Page, Waiting};
@@ -65,15 +62,6 @@ pub struct Job {
     /// No item begins before this time, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The job that has to end first, if there is one: its id, or the name of its workflow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    /// The earliest creation of that job that counts: older jobs do not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after_since: Option<Timestamp>,
-    /// The end that that job has to reach.
-    #[serde(default, skip_serializing_if = "AwaitedStatus::is_default")]
-    pub after_status: AwaitedStatus,
     /// The limits by key that it ran with last. Items may wait for them in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) limits: Vec<String>,
@@ -291,9 +279,6 @@ impl Job {
             input_complete: false,
             is_cut_short: false,
             not_before: None,
-            after: None,
-            after_since: None,
-            after_status: AwaitedStatus::default(),
             limits: Vec::new(),
             baseline: Baseline::default(),
             origin,
@@ -505,8 +490,6 @@ impl Job {
     /// step: one of several concurrent callers creates it, and the others can choose it. If no job
     /// has the chosen id, the new one gets it. Returns the job, and whether it is new.
     ///
-    /// `after` is recorded in a new job: see [`set_after`](Self::set_after).
-    ///
     /// A new job belongs to this process until `until`: a [`WorkerRecord`] in [`Job::workers`] says
     /// so before it runs.
     ///
@@ -516,12 +499,10 @@ impl Job {
         store: &dyn Store,
         name: &str,
         origin: Option<Value>,
-        after: Option<&After>,
         until: Timestamp,
         mut choose: impl FnMut(&[Self]) -> Option<String> + Send + 'static,
     ) -> Result<(Self, bool), StoreError> {
         let mut new = Self::new(String::new(), name, origin, store.now());
-        new.begins_after(after);
         new.workers.push(WorkerRecord::new("", until));
         let mine = new.workers.clone();
         let is_new = Arc::new(AtomicBool::new(false));

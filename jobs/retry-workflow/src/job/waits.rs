@@ -4,15 +4,13 @@ use serde::Serialize;
 
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Filter, ItemState};
-use crate::item::sanitize::OneLine;
 use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::rate_record::RateRecord;
-use crate::job::record::after::{AwaitedStatus, JobEnd};
 use crate::job::record::{Job, JobStatus};
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
-use crate::words::{in_a_while, moment, thousands};
+use crate::words::{in_a_while, thousands};
 
 /// The waits of a job, according to its store.
 ///
@@ -41,20 +39,6 @@ pub struct Waits {
     /// No item begins before this time, while it lies ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The job that has to end first, while it has not: its id, or its name if it does not exist
-    /// yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    /// The earliest creation of that job that counts, if it does not exist yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after_since: Option<Timestamp>,
-    /// The end that that job has to reach.
-    #[serde(skip_serializing_if = "AwaitedStatus::is_default")]
-    pub after_status: AwaitedStatus,
-    /// The end of that job: it cannot succeed before it is resumed or its items are re-driven, and
-    /// not at all if it was cut short.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after_ended: Option<JobEnd>,
     /// The time at which the next item can run.
     pub next_due: Option<Timestamp>,
     /// The time at which the next item can run that may have killed its workers, and so runs alone.
@@ -85,25 +69,13 @@ impl Waits {
         let is_over =
             counts.unfinished() == 0 && (counts.total() > 0 || job.status != JobStatus::Running);
         let not_before = job.not_before.filter(|begins| *begins > now && !is_over);
-        let (mut after, mut after_since, mut after_ended) = (None, None, None);
-        if let Some(name) = job.after.as_ref().filter(|_| !is_over) {
-            match job.awaited_end(store).await? {
-                Some((_, Some(end))) if job.after_status.is_reached(end) => {}
-                Some((first, end)) => (after, after_ended) = (Some(first.id), end),
-                None => (after, after_since) = (Some(name.clone()), job.after_since),
-            }
-        }
-        let (job, after_status) = (job.id.as_str(), job.after_status);
+        let job = job.id.as_str();
         let breaker = BreakerRecord::find(store, job).await?;
         let Overview { next_due, next_suspect, .. } =
             if is_over { Overview::default() } else { store.overview(job, 0).await? };
         let rate = if is_over { None } else { RateRecord::find(store, job).await? };
         Ok(Self {
             not_before,
-            after,
-            after_since,
-            after_status,
-            after_ended,
             rate: rate.filter(|rate| rate.next > now),
             next_due,
             next_suspect,
@@ -125,17 +97,6 @@ impl Waits {
         if let Some(begins) = not_before {
             lines.push(("start", format!("nothing begins before {}", in_a_while(begins, now))));
         }
-        if let Some(after) = &self.after {
-            let after = OneLine(after);
-            let why = match (self.after_ended, self.after_since) {
-                (Some(end), _) => format!(": {end}"),
-                (None, Some(since)) => format!(": there is no job newer than {}", moment(since)),
-                (None, None) => String::new(),
-            };
-            let status = self.after_status.as_str();
-            lines.push(("start", format!("nothing begins before job {after} has {status}{why}")));
-        }
-        let may_begin = not_before.is_none() && self.after.is_none();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {
             let until = in_a_while(until, now);
             lines.push(("breaker", format!("open until {until}: no item starts before then")));
@@ -169,7 +130,7 @@ impl Waits {
                 format!("two workers died while running it: the {unit} now runs alone"),
             ));
         }
-        if let Some(due) = self.next_due.filter(|_| counts.pending > 0 && may_begin) {
+        if let Some(due) = self.next_due.filter(|_| counts.pending > 0 && not_before.is_none()) {
             let text = if due > now {
                 format!("nothing until {}", in_a_while(due, now))
             } else {

@@ -128,12 +128,6 @@ impl Status {
         for (word, text) in job.waits.lines(counts, job.unit, screen.now) {
             screen.line(format_args!("{word:<10}{text}"))?;
         }
-        if let (Some(after), Some(end)) = (&job.waits.after, job.waits.after_ended) {
-            screen.line(format_args!(
-                "          {}",
-                runner::cure(after, end, job.waits.after_status, &flag)
-            ))?;
-        }
         let id = argument(&job.id);
         if *is_unfinished {
             // A process that was killed could not record that it stopped.

@@ -83,12 +83,6 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
         JobEvent::NotBegun { why, max_parallel, .. } => {
             vec![json!({ "event": "not_begun", "why": why, "max_parallel": max_parallel })]
         }
-        JobEvent::AwaitedEnded { job, end, .. } => {
-            let mut object = json!(end);
-            object["event"] = json!("awaited_ended");
-            object["after"] = json!(job);
-            vec![object]
-        }
         JobEvent::Stopping { reason, .. } => {
             let mut object = json!(reason);
             object["event"] = json!("stopping");

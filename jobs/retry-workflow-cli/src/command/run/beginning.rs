@@ -47,8 +47,6 @@ pub(super) async fn choose(
     notify: impl Fn(&str),
 ) -> Result<Chosen, CommandError> {
     let origin = Origin::file(file);
-    // Of interest only if a job is created.
-    let after = file.after();
     let mut has_notified = false;
     let started = Instant::now();
     loop {
@@ -71,19 +69,8 @@ pub(super) async fn choose(
                 of_file.filter(|_| continues).find(has_not_ended).map(|job| job.id.clone())
             })
         };
-        let after = match &after {
-            Ok(after) => after.as_ref(),
-            Err(error) => {
-                let jobs = Job::all(store).await?;
-                let chosen = choose.clone()(&jobs);
-                if !jobs.iter().any(|job| Some(&job.id) == chosen.as_ref()) {
-                    return Err(CommandError::File(format!("{error:#}")));
-                }
-                None
-            }
-        };
         let name = file.name();
-        let created = Job::choose_or_create(store, name, origin.to_json(), after, until, choose);
+        let created = Job::choose_or_create(store, name, origin.to_json(), until, choose);
         let (job, is_new) = created.await?;
         if is_new {
             return Ok(Chosen::New(job));

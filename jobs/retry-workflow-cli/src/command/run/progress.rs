@@ -52,9 +52,6 @@ impl Waiting {
             Self::Job(WaitReason::Breaker { wait, .. }) => {
                 format!("breaker open for {}", in_seconds(wait))
             }
-            Self::Job(WaitReason::Start { wait, .. }) if wait.is_zero() => {
-                "waiting for the job that has to end first".to_owned()
-            }
             Self::Job(WaitReason::Start { wait, .. }) => {
                 format!("starts in {}", in_seconds(wait))
             }

@@ -8,7 +8,6 @@ use super::form::{
 };
 use crate::file::input::read::Format;
 use crate::steps::step::CaptureFormat;
-use retry_workflow::job::AwaitedStatus;
 
 /// The modes, and the keys that only they have.
 pub(super) const MODES: [(&str, &[&str]); 3] = [
@@ -48,9 +47,6 @@ keys! { TOP, file_key {
     "handlers" => key(
         &each("steps"), "Steps by name that decide on an item that has failed");
     "on_finish" => named("steps", "Steps that run once the job has ended or stopped");
-    "after" => key(
-        &json!({ "anyOf": [reference("text"), needing(&["job"], AFTER, after_key)] }),
-        "Another job that has to end first: its id, or the workflow's name");
     "not_before" => named("text",
         "No item begins before: a time after the job's creation, or a fixed one");
     "skip_after" => named("text", "Items that have not begun by then are skipped");
@@ -159,16 +155,6 @@ VARIABLE, variable_key {
 } }
 
 keys! { SECRET, secret_key { "env" => named("text", "A variable of this process"); } }
-
-keys! {
-/// The keys of `after`, unless the job is written alone.
-AFTER, after_key {
-    "job" => named("text", "Its id, or the workflow's name");
-    "newer_than" => named("duration",
-        "Only a job that was created at most this long before this one counts");
-    "status" => words(AwaitedStatus::ALL.map(AwaitedStatus::as_str),
-        "`finished` if dead letters and late items are no obstacle [default: succeeded]");
-} }
 
 fn capture_name() -> Value {
     key(

@@ -1,4 +1,4 @@
-//! `not_before`, `skip_after` and `after`: when jobs begin, and what comes too late.
+//! `not_before` and `skip_after`: the begin of jobs, and items that come too late.
 
 use std::time::{Duration, Instant};
 
@@ -30,24 +30,35 @@ fn items_not_started_in_time_are_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_job_waits_for_another_one_with_its_reduce() {
-    let import = "name: import\nmap:\n  input: items.json\n  agent_template: { shell: '[ -e repaired ]' }\nreduce: { shell: 'while [ ! -e go ]; do sleep 0.02; done; echo import >> order' }\n";
-    let export = "name: export\nafter: import\ncommands: [{ shell: 'echo export >> order' }]\n";
-    let place = Place::new().items(&["a"]).file("import.yml", import).file("export.yml", export);
-    place.write("go", "");
-    let mut waits = place.spawn(&["run", "export.yml", "--no-progress"]);
-    waits.line_with("waiting for the job that has to end first").expect("it says so");
-    place.ends(3, &["run", "import.yml"]);
-    std::fs::remove_file(place.path("go")).unwrap();
-    place.write("repaired", "");
-    let again = place.spawn(&["dlq", "retry", "import-1"]);
-    until("the items have succeeded", || {
-        place.object(&["status", "import-1"])["counts"]["succeeded"] == 1
-    });
-    assert_eq!(place.read("order"), "import\n", "the first reduce");
-    place.write("go", "");
-    assert_eq!((again.ended().code, waits.ended().code), (Some(0), Some(0)));
-    assert_eq!(place.read("order"), "import\nimport\nexport\n");
+fn one_file_runs_after_another_by_the_shell() {
+    let import = "name: import\nmap:\n  input: items.json\n  agent_template: { shell: '[ -e repaired ]' }\nreduce: { shell: 'touch reducing; while [ ! -e go ]; do sleep 0.02; done; echo import >> order' }\n";
+    let export = "name: export\ncommands: [{ shell: 'echo export >> order' }]\n";
+    for store in stores() {
+        let place = Place::new().on(store).items(&["a"]).file("import.yml", import);
+        let place = place.file("export.yml", export);
+        let import = ["run", "import.yml", "--job-id", "import-1", "--continue"];
+        let import = [&import[..], &["--if-running", "wait", "--if-ended", "report"]].concat();
+        let both = || match place.ran(&import).code {
+            Some(0) => place.ran(&["run", "export.yml"]).code,
+            code => code,
+        };
+        place.write("go", "");
+        assert_eq!(both(), Some(3), "a dead letter");
+        assert_eq!(both(), Some(3), "the same end is reported");
+        std::fs::remove_file(place.path("go")).unwrap();
+        std::fs::remove_file(place.path("reducing")).unwrap();
+        place.write("repaired", "");
+        let again = place.spawn(&["dlq", "retry", "import-1"]);
+        until("it reduces", || place.path("reducing").exists());
+        std::thread::scope(|scope| {
+            let both = scope.spawn(both);
+            std::thread::sleep(Duration::from_secs(1));
+            assert_eq!(place.read("order"), "import\n", "the first reduce");
+            place.write("go", "");
+            assert_eq!((again.ended().code, both.join().unwrap()), (Some(0), Some(0)));
+        });
+        assert_eq!(place.read("order"), "import\nimport\nexport\n");
+    }
 }
 
 /// A night's job, which may begin items for an hour. Item `a` fails until there is a file
@@ -139,33 +150,8 @@ fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night(
     ran.says("has passed before it had any items").says("1 succeeded, of 1");
     assert_eq!((&*place.read("ran"), &*place.read("prepared")), ("x\n", "\n\n\n"));
     place.ends(5, &["resume", "night-1"]);
-    let export = "name: export\nafter: night-1\ncommands: [{ shell: 'true' }]\n";
-    place.write("export.yml", export);
-    let end = "it finished before the end of its input";
-    let cure = "it cannot succeed any more: start a new job of its file with `retry-workflow";
-    let ran = place.ends(1, &["run", "export.yml", "--deadline", "1s"]);
-    ran.says(&format!("until job night-1 has succeeded: {end}: {cure}"));
-    place.ends(0, &["status", "export-1"]).says(end).says(cure);
-    let status = place.object(&["status", "export-1"]);
-    assert_eq!(status["after_ended"]["cut_short"], true, "{status}");
     // The next one has nothing to do with it.
     place.ends(0, &["run", "job.yml", "--continue"]).says("job night-3: ");
-}
-
-#[test]
-fn a_job_with_late_items_satisfies_no_other_one() {
-    let place = Place::with(NIGHT).items(&["a", "c"]).file(
-        "export.yml",
-        "name: export\nafter: night\ncommands: [{ shell: 'echo >> exported' }]\n",
-    );
-    place.write("repaired", "");
-    stopped_last_night(&place);
-    place.ends(5, &["resume", "night-1"]).says("1 succeeded, 1 skipped");
-    place.ends(1, &["run", "export.yml", "--deadline", "1500ms"]);
-    assert!(!place.path("exported").exists());
-    place.ends(0, &["dlq", "retry", "night-1", "--class", "late"]);
-    place.ends(0, &["resume", "export-1"]);
-    assert!(place.path("exported").exists());
 }
 
 #[test]
@@ -185,160 +171,4 @@ fn a_night_runs_the_killed_last_steps_before_it_starts_its_job() {
     ran.says("the steps of on_finish of night-1 run").says("job night-2: finished");
     assert_eq!(place.read("ran"), "a\nx\n");
     assert_eq!(place.read("ends"), "night-1/end-1\nnight-1/end-1\nnight-2/end-1\n");
-}
-
-/// A job that waits for another one, and the other one.
-fn export(after: &str, more: &str) -> Place {
-    let export = format!(
-        "name: export\nafter: {after}\n{more}commands: [{{ shell: 'echo >> exported' }}]\n"
-    );
-    Place::with(&export).file("import.yml", "name: import\ncommands: [{ shell: 'true' }]\n")
-}
-
-fn in_night(place: &Place, night: &str, code: i32, arguments: &[&str]) -> String {
-    let output = place.command(arguments).env("NIGHT", night).output().unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
-}
-
-#[test]
-fn a_job_waits_for_the_one_that_its_variables_name_when_it_is_created() {
-    for store in stores() {
-        let place = export("import-${NIGHT}", "").on(store);
-        place.ends(0, &["check", "job.yml"]).says("not checked: $NIGHT of `after` is not set here");
-        place
-            .ends(2, &["run", "job.yml"])
-            .says("$NIGHT is not set: set it before you start the job");
-        assert!(in_night(&place, " ", 2, &["run", "job.yml"]).contains("$NIGHT is empty"));
-        assert!(place.objects(&["jobs"]).is_empty(), "nothing is created");
-        place.ends(0, &["run", "import.yml", "--job-id", "import-23"]);
-        in_night(&place, "24", 1, &["run", "job.yml", "--deadline", "1s"]);
-        place
-            .ends(0, &["status", "export-1"])
-            .says("nothing begins before job import-24 has succeeded");
-        // Later its variables may have other values, or none.
-        in_night(&place, "23", 1, &["resume", "export-1", "--deadline", "1s"]);
-        place.ends(1, &["run", "job.yml", "--continue", "--deadline", "1s"]);
-        place.ends(0, &["run", "import.yml", "--job-id", "import-24"]);
-        place.ends(0, &["resume", "export-1"]);
-        assert_eq!(place.read("exported"), "\n");
-        in_night(&place, "23", 0, &["run", "job.yml"]);
-        assert_eq!(place.read("exported"), "\n\n");
-    }
-}
-
-#[test]
-fn the_variables_of_the_file_count_and_a_name_that_is_edited_is_read_again() {
-    let place = export("import-${NIGHT}", "env_files: [night.env]\nenv: { NIGHT: 24 }\n");
-    place.write("night.env", "NIGHT=23\n");
-    in_night(&place, "22", 1, &["run", "job.yml", "--deadline", "1s"]);
-    assert_eq!(place.object(&["status", "export-1"])["after"], "import-24");
-    let edited = place.read("job.yml").replace("import-${", "load-${");
-    place.write("job.yml", &edited);
-    place.ends(1, &["resume", "--deadline", "1s"]);
-    assert_eq!(place.object(&["status", "export-1"])["after"], "load-24");
-    let edited = place.read("job.yml").replace("after: load-${NIGHT}\n", "");
-    place.write("job.yml", &edited);
-    place.ends(0, &["resume"]);
-}
-
-#[test]
-fn the_job_of_last_night_does_not_satisfy_newer_than() {
-    for store in stores() {
-        let place = export("{ job: import, newer_than: 2s }", "").on(store);
-        place.ends(0, &["run", "import.yml"]);
-        std::thread::sleep(Duration::from_secs(2));
-        let running = place.spawn(&["run", "job.yml"]);
-        until("it waits", || {
-            let said = place.ran(&["status", "export-1"]).out;
-            said.contains(
-                "nothing begins before job import has succeeded: there is no job newer than 20",
-            )
-        });
-        place.ends(0, &["run", "import.yml"]);
-        assert_eq!(running.ended().code, Some(0));
-        assert_eq!(place.read("exported"), "\n");
-        // The newest one counts, if several are new enough.
-        let text = place.read("job.yml").replace("newer_than: 2s", "newer_than: 1h");
-        place.write("job.yml", &text);
-        place.write("import.yml", "name: import\ncommands: [{ shell: 'false' }]\n");
-        place.ends(1, &["run", "import.yml"]);
-        place.ends(1, &["run", "job.yml", "--deadline", "1s"]);
-        place
-            .ends(0, &["status", "export-2"])
-            .says("nothing begins before job import-3 has succeeded");
-    }
-}
-
-/// A job that has to wait for another one, whose only item fails until there is a file `fixed`.
-fn after_dead_letters() -> Place {
-    let import =
-        "name: import\nmap:\n  input: items.json\n  agent_template: { shell: 'test -e fixed' }\n";
-    export("import", "").file("import.yml", import).items(&["x", "y"])
-}
-
-#[test]
-fn a_job_reports_that_the_one_before_it_has_dead_letters_and_the_cure() {
-    for store in stores() {
-        let place = after_dead_letters().on(store);
-        let mut running = place.spawn(&["run", "job.yml"]);
-        until("it waits", || place.ran(&["status", "export-1"]).code == Some(0));
-        place.ends(3, &["run", "import.yml"]);
-        let line = running.line_with("this job waits until job import-1 has succeeded").unwrap();
-        assert!(line.contains("it finished with 2 dead letters: re-drive them with"), "{line}");
-        assert!(line.contains("dlq retry import-1`"), "{line}");
-        place
-            .ends(0, &["status", "export-1"])
-            .says("before job import-1 has succeeded: it finished with 2 dead letters")
-            .says("re-drive them with `retry-workflow")
-            .says("dlq retry import-1`");
-        let status = place.object(&["status", "export-1"]);
-        assert_eq!(
-            (&status["after"], &status["after_ended"]["dead"]),
-            (&"import-1".into(), &2.into())
-        );
-        place.write("fixed", "");
-        place.ends(0, &["dlq", "retry", "import-1"]);
-        assert_eq!(running.ended().code, Some(0));
-    }
-}
-
-#[test]
-fn a_job_that_has_to_finish_may_have_dead_letters_but_not_stop() {
-    for store in stores() {
-        let place = after_dead_letters().on(store);
-        let stops = place.read("import.yml") + "error_policy: { max_failures: 1 }\n";
-        let job = place.read("job.yml");
-        place.write("stops.yml", &stops.replace("name: import", "name: stops"));
-        place.write("job.yml", &job.replace("import", "{ job: import, status: finished }"));
-        place.write("late.yml", &job.replace("import", "{ job: stops, status: finished }"));
-        place.ends(3, &["run", "import.yml"]);
-        place.ends(0, &["run", "job.yml"]);
-        assert_eq!(place.read("exported"), "\n");
-
-        place.ends(1, &["run", "stops.yml", "--max-parallel", "1"]);
-        let ran = place.ends(1, &["run", "late.yml", "--deadline", "1s"]);
-        ran.says("this job waits until job stops-1 has finished: it stopped with 1 dead letter");
-        ran.says("resume it with `retry-workflow");
-        place
-            .ends(0, &["status", "export-2"])
-            .says("nothing begins before job stops-1 has finished: it stopped");
-        assert_eq!(place.object(&["status", "export-2"])["after_status"], "finished");
-        place.write("fixed", "");
-        place.ends(3, &["resume", "stops-1"]);
-        place.ends(0, &["resume", "export-2"]);
-        assert_eq!(place.read("exported"), "\n\n");
-    }
-}
-
-#[test]
-fn an_event_reports_the_dead_letters_of_the_job_before() {
-    let place = after_dead_letters();
-    place.ends(3, &["run", "import.yml"]);
-    let ran = place.ends(1, &["run", "job.yml", "--events", "--deadline", "1s"]);
-    let event = ran.out.lines().find(|line| line.contains("awaited_ended")).unwrap();
-    let event: serde_json::Value = serde_json::from_str(event).unwrap();
-    assert_eq!((&event["after"], &event["dead"]), (&"import-1".into(), &2.into()));
-    assert_eq!(ran.err, "");
 }

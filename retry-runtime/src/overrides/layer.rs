@@ -225,10 +225,9 @@ fn as_far_as_possible(changes: Draft, mut absent: Fields, base: &Policy) -> Draf
 
 /// Checks that a function of this target has the code that its changes need.
 pub(super) fn check_absent(target: Target, changes: &Draft) -> Result<(), String> {
-    for site in registry::sites() {
-        if target == Target::Function(site.name())
-            && let Some(bound) = bound_beyond(changes, absent(site))
-        {
+    let sites = registry::sites().into_iter();
+    for site in sites.filter(|site| target == Target::Function(site.name())) {
+        if let Some(bound) = bound_beyond(changes, absent(site)) {
             return Err(Unsuitable { name: site.name(), why: beyond(site, bound) }.to_string());
         }
     }

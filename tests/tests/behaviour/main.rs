@@ -21,7 +21,6 @@ mod error;
 mod events;
 mod fairness;
 mod hedge;
-mod hedge_outcome;
 mod history;
 mod hold;
 mod jitter;

@@ -35,6 +35,12 @@ async fn each_call_is_counted_by_its_outcome() {
     drop(breaker.try_acquire().unwrap());
     fail(&breaker, 1);
     assert_eq!(numbers(breaker.snapshot().outcomes), (Some(4), [5, 1, 3, 1]));
+
+    advance(TIMEOUT).await;
+    let slow = breaker.try_acquire().unwrap();
+    advance(MILLI * 2).await;
+    slow.success();
+    assert_eq!(numbers(breaker.snapshot().outcomes), (Some(4), [5, 2, 3, 1]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use retry_runtime::__private::random_between;
+use retry_runtime::random_between;
 use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared, TransitionListener};
 use tokio::sync::watch;
 

@@ -474,7 +474,7 @@ impl<'a> Expansion<'a> {
             _ if self.args.breaker.is_some() => error,
             TimeoutMode::ByPolicy => {
                 let is_timed = self.query_policy(&quote!(is_timed));
-                quote!(<__retry::Is<{ #is_timed }> as __retry::PickInterrupted>::Error<#error>)
+                quote!(<__retry::Is<{ #is_timed }> as __retry::Choose>::Of<#error, __retry::Interrupted>)
             }
             _ => return None,
         };

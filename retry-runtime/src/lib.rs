@@ -322,6 +322,9 @@ pub mod matchers {
 }
 
 pub use base::name::Name;
+/// For the fleet, which spreads what its members do.
+#[doc(hidden)]
+pub use base::random::between as random_between;
 pub use protect::breaker::{
     CircuitBreaker, OwnedPermit, Permit, Rejected, RemoteState, TransitionListener,
 };

@@ -15,9 +15,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use crate::base::sealed::Seal;
-use crate::outcome::ended::Ended;
-use crate::outcome::error::{IntoError, RetryError, SourceOf};
-use crate::outcome::interrupted::{AttemptError, Interrupted};
+use crate::outcome::error::IntoError;
+use crate::outcome::interrupted::Interrupted;
 
 /// A return type that shows whether it is a failure.
 #[diagnostic::on_unimplemented(
@@ -233,16 +232,6 @@ impl<T: Default> Continue for Plain<T> {
     fn default_value(_: &Self) -> Self {
         Self(T::default())
     }
-}
-
-/// The end of a failed call as a [`RetryError`], which a fallback is called with.
-pub fn gave_up<R: Outcome>(
-    outcome: R,
-    ended: Ended,
-    source_of: SourceOf<R::Error>,
-) -> RetryError<R::Error> {
-    let error = outcome.into_failure().map_or(AttemptError::VALUE, AttemptError::Error);
-    RetryError::new(error, ended, source_of)
 }
 
 /// Converts what a fallback returns to what the function returns. The fallback may return `R`

@@ -6,9 +6,8 @@ use core::future::Future;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use retry_rules::Rules;
-
 use crate::base::sealed::Never;
+use crate::call::session::Wait;
 use crate::call::verdict::{Judgement, OwnWait};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
@@ -17,30 +16,25 @@ use crate::outcome::error::RetryError;
 pub use core::option::Option::{None, Some};
 pub use core::result::Result::{Err, Ok};
 
-pub use retry_rules::history::complaint as complaint_about_history;
-pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule};
+pub use retry_rules::{
+    Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules, history,
+};
 
 pub use crate::base::class::Class;
-pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_limit::{
-    CallLimits, Is, LimitAttempts, LimitOutcome, PickInterrupted, PickTimer, RuntimeLimits, Untimed,
+    CallLimits, Choose, Is, LimitOutcome, RuntimeLimits, Untimed,
 };
-pub use crate::call::attempt_result::{
-    AttemptResultFuture, attempt_failure, attempt_gave_up, attempt_result, ended, failure,
-    with_history,
-};
+pub use crate::call::attempt_result::{AttemptResultFuture, attempt_result, ended, gave_up};
 pub use crate::call::call_context::{CallContext, Timing};
-pub use crate::call::cancel::{Cancel, cancel, unless};
+pub use crate::call::cancel::Cancel;
 pub use crate::call::hedge::latencies::Latencies;
-pub use crate::call::hedge::race::{HedgePolicy, RaceContext};
 pub use crate::call::hedge::race_attempts::RaceAttempts;
 pub use crate::call::hedge::{HedgedAttempt, Hedges};
-pub use crate::call::last_failure::{LastFailure, NoFailure, PickFailureSlot};
-pub use crate::call::nested::{Guard, Inside};
+pub use crate::call::last_failure::{LastFailure, NoFailure};
 pub use crate::call::not_awaited::NotAwaited;
-pub use crate::call::session::{Next, Session, Wait};
-pub use crate::call::verdict::{HintSource, Verdict};
+pub use crate::call::session::{Next, Session};
+pub use crate::call::verdict::Verdict;
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
@@ -49,7 +43,7 @@ pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1;
 pub use crate::event::log_level::LogLevel;
 pub use crate::outcome::error::IntoError;
 pub use crate::outcome::interrupted::{AttemptError, Interrupted};
-pub use crate::outcome::{Continue, Fallback, FallbackNow, Interruptible, Outcome, Plain, gave_up};
+pub use crate::outcome::{Continue, Fallback, FallbackNow, Interruptible, Outcome, Plain};
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
 #[cfg(feature = "testing")]
 pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1};
@@ -141,9 +135,6 @@ pub fn wait<K, T>(session: &mut Session<K, T>) -> Wait<'_, K> {
     session.wait()
 }
 
-/// The verdict on a value that `ok(…)` treats as a failure.
-pub const VALUE: Verdict<'static> = Verdict::VALUE;
-
 /// The verdict on an error, without its class.
 #[inline]
 pub fn verdict_of(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
@@ -172,9 +163,6 @@ pub fn may_run_twice_at_once<F: Fn() -> A, A: Future>(body: F) -> F {
     body
 }
 
-/// Never called: it makes a block capture `T` by mutable reference.
-pub fn capture_mut<T: ?Sized>(_: &mut T) {}
-
 /// Requires the shared policy given as `policy = …` to be a `Policy`.
 #[rustfmt::skip]
 pub const fn shared(policy: Policy /* of a constant: otherwise, write `policy = runtime(HTTP)` */) -> Policy {
@@ -192,8 +180,9 @@ crate::base::sync::const_fn! {
     }
 }
 
-/// The message of the first of `rules` that is `broken`.
-const fn first_of(broken: Rules, rules: &[Rule]) -> Option<&'static str> {
+/// Returns the message of the first of `rules` that is `broken`. The macro could not check these
+/// itself.
+pub const fn complaint(broken: Rules, rules: &[Rule]) -> Option<&'static str> {
     let mut i = 0;
     while i < rules.len() {
         if broken.contains(rules[i]) {
@@ -204,52 +193,25 @@ const fn first_of(broken: Rules, rules: &[Rule]) -> Option<&'static str> {
     None
 }
 
-/// Returns the first broken rule of a policy among the rules that the macro could not check itself.
-pub const fn complaint_about_policy(
-    policy: &Policy,
-    written: Fields,
-    rules: &[Rule],
-) -> Option<&'static str> {
-    first_of(Rules::broken_by_policy(policy, written), rules)
-}
-
-/// Returns the first broken rule of a breaker among the rules that the macro could not check
-/// itself.
-pub const fn complaint_about_breaker(
-    breaker: &BreakerConfig,
-    written: Fields,
-    rules: &[Rule],
-) -> Option<&'static str> {
-    first_of(Rules::broken_by_breaker(breaker, written), rules)
-}
-
-/// Returns the complaint about a shared policy on a function that is not async.
-pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
-    if policy.get_timeout().is_some() {
-        Some(
+/// Returns the complaint about a shared policy on a function that makes one attempt at a time.
+pub const fn complaint_about_shared(policy: &Policy, is_async: bool) -> Option<&'static str> {
+    if policy.get_timeout().is_some() && !is_async {
+        return Some(
             "this policy has a `timeout`, which cuts off an attempt, and a function that is not \
              `async` cannot be cut off: make it an `async fn`, or use a policy without a timeout",
-        )
-    } else {
-        None
+        );
     }
-}
-
-/// Returns the complaint about a shared policy on a function that makes one attempt at a time.
-pub const fn complaint_about_hedge(policy: &Policy, is_async: bool) -> Option<&'static str> {
-    if !policy.is_hedged() {
-        None
-    } else if is_async {
-        Some(
+    match (policy.is_hedged(), is_async) {
+        (false, _) => None,
+        (true, true) => Some(
             "this policy has a `hedge`, which runs the body twice at once: write `hedge` beside \
              `policy` if the body allows that, or `hedge = unlimited` for none",
-        )
-    } else {
-        Some(
+        ),
+        (true, false) => Some(
             "this policy has a `hedge`, which runs the body twice at once, and a function that is \
              not `async` makes one attempt after another: make it an `async fn`, or use a policy \
              without a hedge",
-        )
+        ),
     }
 }
 
@@ -323,18 +285,10 @@ pub trait NeedsOfGeneric<T, Kind> {
 impl<Next: Needs<T, Kind>, T, Kind> NeedsOfGeneric<T, Kind> for Next {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Copy> Needs<T, Copied> for NextAttempt {}
+impl<T: Copy> Needs<T, ()> for NextAttempt {}
 
 #[diagnostic::do_not_recommend]
-impl<T: ?Sized> Needs<&mut T, Reborrowed> for NextAttempt {}
-
-/// Marks a value that is `Copy`.
-#[derive(Debug)]
-pub struct Copied;
-
-/// Marks a `&mut T`, which a call borrows again.
-#[derive(Debug)]
-pub struct Reborrowed;
+impl<T: ?Sized> Needs<&mut T, Infallible> for NextAttempt {}
 
 /// Returns whether a predicate of a value holds. A function, so that the type of a closure's
 /// argument is inferred.

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use retry_runtime::__private::random_between;
+use retry_runtime::random_between;
 use retry_runtime::{CircuitBreaker, RemoteState, Shared, Snapshot, State, TransitionListener};
 use tokio::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use retry_runtime::__private::random_between;
+use retry_runtime::random_between;
 use retry_runtime::{RetryQuota, Share, Shared};
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use retry_runtime::__private::random_between;
+use retry_runtime::random_between;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use retry_runtime::__private::random_between;
+use retry_runtime::random_between;
 
 /// A member of a fleet: one process, from joining to its end. No two are ever the same.
 ///

@@ -181,7 +181,7 @@ impl Expansion<'_> {
             body,
             quote! {
                 if false {
-                    #(__retry::capture_mut(&mut #mutated);)*
+                    #(let _ = &mut #mutated;)*
                     return __retry::never_return::<#body_type>();
                 }
                 #injection
@@ -199,7 +199,7 @@ impl Expansion<'_> {
             attempt
         };
         let attempt = if self.args.nested_once {
-            quote!(__retry::Inside::new(__retry::Session::is_retrying(&session), #attempt))
+            quote!(__retry::Session::inside(&session, #attempt))
         } else {
             attempt
         };
@@ -207,9 +207,9 @@ impl Expansion<'_> {
         match self.timeout_mode {
             TimeoutMode::Never | TimeoutMode::BetweenAttempts => quote!(#attempt.await),
             TimeoutMode::Always | TimeoutMode::ByPolicy | TimeoutMode::AtRuntime { .. } => {
-                let timer = self.return_place.locate(quote!(&session.timer));
-                let arguments = quote!(#timer, #attempt);
-                let limited = self.on_return_type(&quote!(LimitAttempts::attempt), &arguments);
+                let session = self.return_place.locate(quote!(&session));
+                let arguments = quote!(#session, #attempt);
+                let limited = self.on_return_type(&quote!(Session::limit), &arguments);
                 // Bound first: in a call, the compiler would report an argument.
                 let outcome = self.on_error_type(&quote!(LimitOutcome::outcome));
                 let outcome = quote!({
@@ -237,7 +237,7 @@ impl Expansion<'_> {
         let attempt = quote!((#bars -> #body_type #block)());
         let attempt = if self.args.nested_once {
             quote!({
-                let _inside = __retry::Guard::new(__retry::Session::is_retrying(&session));
+                let _inside = __retry::Session::guard(&session);
                 #attempt
             })
         } else {

@@ -6,6 +6,7 @@ use quote::{ToTokens, format_ident};
 use syn::Expr;
 
 use super::Expansion;
+use super::items::option;
 use crate::args::OnFailure;
 use crate::function::types;
 use crate::tokens::hygiene::{SpanRange, quote};
@@ -54,6 +55,11 @@ impl Expansion<'_> {
         self.args.history.as_ref().map(|_| history)
     }
 
+    /// Writes the failures that the call has kept, an `Option`.
+    fn history(&self) -> TokenStream {
+        option(self.args.history.as_ref().map(|_| quote!(history)))
+    }
+
     /// Writes the function that returns the error that the call's error wraps, which `{:#}` of a
     /// `RetryError` prints.
     fn source_of(&self) -> TokenStream {
@@ -67,10 +73,8 @@ impl Expansion<'_> {
         match &self.args.on_failure {
             OnFailure::Stop if self.returns_retry_error() => {
                 let source_of = self.source_of();
-                let mut ended = quote!(__retry::ended(outcome, ended, #source_of));
-                if self.args.history.is_some() {
-                    ended.extend(quote!(.map_err(|error| __retry::with_history(error, history))));
-                }
+                let history = self.history();
+                let ended = quote!(__retry::ended(outcome, ended, #source_of, #history));
                 match self.map_error {
                     Some(map) => {
                         // The error is named, so that a wrong one is reported in the closure.
@@ -92,24 +96,25 @@ impl Expansion<'_> {
                 let outcome = self.return_place.locate(quote!(&outcome));
                 let default = self.on_return_type(&quote!(Continue::default_value), &outcome);
                 if self.returns_retry_error() {
-                    return quote!(__retry::ended(#default, ended, |_| __retry::None));
+                    return quote!(__retry::ended(#default, ended, |_| __retry::None, __retry::None));
                 }
                 let returned = self.returned(default);
                 quote!(let _ = ended; #returned)
             }
             OnFailure::Fallback(fallback) => {
-                let source_of = self.source_of();
-                let error = if self.returns_retry_error() {
-                    quote!(__retry::attempt_gave_up(outcome, ended, #source_of))
+                let (source_of, history) = (self.source_of(), self.history());
+                let failure = if self.returns_retry_error() {
+                    quote!(outcome.err())
                 } else {
-                    quote!(__retry::gave_up(outcome, ended, #source_of))
-                };
-                let error = match &self.args.history {
-                    Some(_) => quote!(__retry::with_history(#error, history)),
-                    None => error,
+                    quote!(
+                        __retry::Outcome::into_failure(outcome).map(__retry::AttemptError::Error)
+                    )
                 };
                 let resolved = self.fall_back(fallback);
-                quote!(let error = #error; #resolved)
+                quote! {
+                    let error = __retry::gave_up(#failure, ended, #source_of, #history);
+                    #resolved
+                }
             }
         }
     }

@@ -20,9 +20,9 @@ impl Expansion<'_> {
         });
         let hedge = match by {
             HedgeDelay::Percentile(_) => {
-                quote!(__retry::HedgePolicy::by_percentile(&#call_context, &__RETRY_LATENCIES))
+                quote!(__retry::CallContext::hedge_by_percentile(&#call_context, &__RETRY_LATENCIES))
             }
-            HedgeDelay::Policy => quote!(__retry::HedgePolicy::effective(&#call_context)),
+            HedgeDelay::Policy => quote!(__retry::CallContext::hedge(&#call_context)),
         };
         Some(quote! {
             let hedge = {
@@ -46,14 +46,13 @@ impl Expansion<'_> {
         let (permit, breaker) = (self.permit_of_race(), option(breaker));
         let quota = option(self.quota().map(|quota| quota.named("quota")));
         let attempts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
-        let number = quote!(__retry::Session::number(&session));
         quote! {
             __retry::HedgedAttempt::new(
                 &hedge,
                 __retry::may_run_twice_at_once(|| #attempt),
                 || #goes_on,
                 #judge,
-                || __retry::RaceContext::of(&__RETRY_SITE, #number, #breaker, #quota, #attempts),
+                || __retry::Session::race(&session, &__RETRY_SITE, #breaker, #quota, #attempts),
                 #permit,
                 &mut hedges,
             )

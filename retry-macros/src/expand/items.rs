@@ -61,15 +61,11 @@ impl Expansion<'_> {
         let checked = if self.generic { quote!(&(#expression)) } else { quote!(&__RETRY_POLICY) };
         items.extend(policy::assertions(&self.checked.unchecked, self.generic, |rules| {
             let written = policy::written(self.checked.written);
-            quote!(__retry::complaint_about_policy(#checked, #written, #rules))
+            quote!(__retry::complaint(__retry::Rules::broken_by_policy(#checked, #written), #rules))
         }));
-        if let (false, Some(base)) = (self.is_async, self.args.policy.constant_base()) {
-            let complaint = quote!(__retry::complaint_about_timeout(#checked));
-            items.extend(policy::assertion(base, self.generic, &complaint));
-        }
         if let (false, Some(base)) = (self.is_hedged(), self.args.policy.constant_base()) {
             let is_async = self.is_async;
-            let complaint = quote!(__retry::complaint_about_hedge(#checked, #is_async));
+            let complaint = quote!(__retry::complaint_about_shared(#checked, #is_async));
             items.extend(policy::assertion(base, self.generic, &complaint));
         }
         if let Some(HedgeDelay::Percentile(percent)) = self.hedge_delay {
@@ -97,7 +93,9 @@ impl Expansion<'_> {
                 });
             }
             items.extend(policy::assertions(breaker.unchecked(), false, |rules| {
-                quote!(__retry::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
+                let config = quote!(&__RETRY_BREAKER_CONFIG);
+                let broken = quote!(__retry::Rules::broken_by_breaker(#config, #written));
+                quote!(__retry::complaint(#broken, #rules))
             }));
         }
         items
@@ -117,7 +115,7 @@ impl Expansion<'_> {
                 Some(failures) => failures.to_token_stream(),
                 None => {
                     items.extend(quote!(const __RETRY_HISTORY: ::core::primitive::u32 = #history;));
-                    let complaint = quote!(__retry::complaint_about_history(__RETRY_HISTORY));
+                    let complaint = quote!(__retry::history::complaint(__RETRY_HISTORY));
                     items.extend(policy::assertion(history, false, &complaint));
                     quote!(__RETRY_HISTORY)
                 }

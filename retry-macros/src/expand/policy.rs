@@ -20,7 +20,7 @@ pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let policy = expression(&args.policy, checked.wrong);
     let assertions = assertions(&checked.unchecked, false, |rules| {
         let written = written(checked.written);
-        quote!(__retry::complaint_about_policy(&POLICY, #written, #rules))
+        quote!(__retry::complaint(__retry::Rules::broken_by_policy(&POLICY, #written), #rules))
     });
     let import = import(&args);
     let errors = errors.into_tokens();

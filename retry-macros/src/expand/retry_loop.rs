@@ -152,7 +152,7 @@ impl Expansion<'_> {
     /// attempts.
     fn bind_cancel(&self) -> Option<TokenStream> {
         let cancel = self.args.cancel.as_ref()?;
-        let cancel = SpanRange::of(cancel).call(quote!(__retry::cancel), cancel);
+        let cancel = SpanRange::of(cancel).call(quote!(__retry::Cancel::new), cancel);
         Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
@@ -223,7 +223,7 @@ impl Expansion<'_> {
             None => quote!(__retry::None),
         };
         quote! {
-            if __retry::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
+            if __retry::Cancel::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
                 #history
                 let (outcome, ended) = __retry::Session::cancelled(session, #call_context, #awaited);
@@ -250,7 +250,7 @@ impl Expansion<'_> {
             KeepsFailure::Always => quote!(__retry::LastFailure<_>),
             KeepsFailure::ByPolicy => {
                 let has_deadline = self.query_policy(&quote!(has_deadline));
-                quote!(<__retry::Is<{ #has_deadline }> as __retry::PickFailureSlot>::Slot<_>)
+                quote!(<__retry::Is<{ #has_deadline }> as __retry::Choose>::Slot<_>)
             }
         };
         let timer = self.timer();
@@ -275,7 +275,10 @@ impl Expansion<'_> {
             TimeoutMode::ByPolicy => {
                 let is_timed = self.query_policy(&quote!(is_timed));
                 let is_clocked = self.query_policy(&quote!(is_clocked));
-                quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #is_clocked }>) as __retry::PickTimer>::Timer)
+                let clock = quote!(__retry::Is<{ #is_clocked }>);
+                let clock =
+                    quote!(<#clock as __retry::Choose>::Of<__retry::Timing, __retry::Untimed>);
+                quote!(<__retry::Is<{ #is_timed }> as __retry::Choose>::Of::<__retry::CallLimits, #clock>)
             }
         };
         let start = quote!(#timer::start(&#call_context #how));
@@ -455,8 +458,8 @@ impl Expansion<'_> {
     /// The verdict on a value that is retried.
     pub(super) fn value_verdict(&self, value: &TokenStream) -> TokenStream {
         match self.ok_counts(value) {
-            Some(counts) => quote!(__retry::VALUE.counted(#counts)),
-            None => quote!(__retry::VALUE),
+            Some(counts) => quote!(__retry::Verdict::VALUE.counted(#counts)),
+            None => quote!(__retry::Verdict::VALUE),
         }
     }
 
@@ -466,7 +469,7 @@ impl Expansion<'_> {
         if self.ok_counts(&quote!(value)).is_none() {
             return verdict;
         }
-        self.verdict_as_decided(&quote!(__retry::VALUE.error), verdict)
+        self.verdict_as_decided(&quote!(__retry::Verdict::VALUE.error), verdict)
     }
 
     /// Reports the success to the breaker, the quota and the session.
@@ -495,12 +498,11 @@ impl Expansion<'_> {
         // With the quota, which gets its tokens back if the listener panics.
         let call_context =
             if self.args.quota.is_some() { self.call_context() } else { self.bare_call_context() };
-        let error = if self.returns_retry_error() {
-            quote!(__retry::attempt_failure(&outcome))
+        let event = if self.returns_retry_error() {
+            quote!(&__retry::Session::event_of_attempt(&session, &#call_context, &outcome))
         } else {
-            quote!(__retry::failure(&outcome))
+            quote!(&__retry::Session::event_of(&session, &#call_context, &outcome))
         };
-        let event = quote!(&__retry::Session::event(&session, &#call_context, #error));
         let place = SpanRange::of(on_retry);
         let call = place.call(quote!(__retry::call_on_retry), quote!(#event, #on_retry));
         Some(quote!(#call;))

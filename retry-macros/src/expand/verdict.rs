@@ -122,7 +122,7 @@ impl Expansion<'_> {
             } else {
                 quote!(false)
             };
-            quote!(.hinted_by(__retry::HintSource::of(#view, #is_read)))
+            quote!(.hinted_by(#view, #is_read))
         });
         let hint = self.args.retry_after.as_ref().filter(|_| typed);
         let verdict = match (&self.args.breaker_on, hint) {

@@ -15,6 +15,7 @@ use tokio::task::coop::{Unconstrained, unconstrained};
 use crate::base::clock::{self, Instant};
 use crate::base::timer::{self, Sleep};
 use crate::call::call_context::{CallContext, LimitKind, Timing};
+use crate::call::last_failure::{LastFailure, NoFailure};
 use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::Interruptible;
@@ -325,34 +326,20 @@ impl<F: Future, R, L: Future<Output = (LimitKind, R)>> Future for AttemptLimit<F
 #[derive(Debug)]
 pub struct Is<const ANSWER: bool>;
 
-/// Picks a timer by whether attempts may time out, and whether there is a `max_elapsed`.
-pub trait PickTimer {
-    /// [`CallLimits`], [`Timing`] or [`Untimed`].
-    type Timer;
+/// Chooses between two types by such a property.
+pub trait Choose {
+    /// `A` if it holds, else `B`.
+    type Of<A, B>;
+    /// [`LastFailure`] if it holds, else [`NoFailure`].
+    type Slot<R>;
 }
 
-impl<const IS_CLOCKED: bool> PickTimer for (Is<true>, Is<IS_CLOCKED>) {
-    type Timer = CallLimits;
+impl Choose for Is<true> {
+    type Of<A, B> = A;
+    type Slot<R> = LastFailure<R>;
 }
 
-impl PickTimer for (Is<false>, Is<true>) {
-    type Timer = Timing;
-}
-
-impl PickTimer for (Is<false>, Is<false>) {
-    type Timer = Untimed;
-}
-
-/// Picks the error that has to represent an attempt that was cut off, by whether one may be.
-pub trait PickInterrupted {
-    /// The error `E`, or one that always can.
-    type Error<E>;
-}
-
-impl PickInterrupted for Is<true> {
-    type Error<E> = E;
-}
-
-impl PickInterrupted for Is<false> {
-    type Error<E> = Interrupted;
+impl Choose for Is<false> {
+    type Of<A, B> = B;
+    type Slot<R> = NoFailure<R>;
 }

@@ -5,6 +5,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use crate::call::call_context::CallContext;
+use crate::call::session::{Announced, Session};
 use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
 use crate::outcome::ended::Ended;
@@ -24,8 +26,8 @@ pub fn attempt_result<T, E>(outcome: Result<T, E>) -> AttemptResult<T, E> {
     outcome.map_err(AttemptError::Error)
 }
 
-/// Returns the result of a call that has given up. A value that `ok(…)` treats as a failure stays a
-/// value.
+/// Returns the result of a call that has given up, with the failures that it has kept. A value that
+/// `ok(…)` treats as a failure stays a value.
 ///
 /// # Errors
 /// The end of the call, with the error of its last attempt.
@@ -33,26 +35,37 @@ pub fn ended<T, E>(
     outcome: AttemptResult<T, E>,
     ended: Ended,
     source_of: SourceOf<E>,
+    history: Option<Vec<PastFailure>>,
 ) -> Result<T, RetryError<E>> {
-    outcome.map_err(|error| RetryError::new(error, ended, source_of))
+    outcome.map_err(|error| new_error(error, ended, source_of, history))
 }
 
-/// Adds the failures that a call has kept to the error with which it ended.
-pub fn with_history<E>(error: RetryError<E>, history: Vec<PastFailure>) -> RetryError<E> {
-    error.with_history(history)
-}
-
-/// The error that the call's fallback is called with.
-pub fn attempt_gave_up<T, E>(
-    outcome: AttemptResult<T, E>,
+/// The error with which the fallback of a call is called: its last `failure`, or else a value that
+/// `ok(…)` treats as a failure.
+pub fn gave_up<E>(
+    failure: Option<AttemptError<E>>,
     ended: Ended,
     source_of: SourceOf<E>,
+    history: Option<Vec<PastFailure>>,
 ) -> RetryError<E> {
-    RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended, source_of)
+    new_error(failure.unwrap_or(AttemptError::VALUE), ended, source_of, history)
+}
+
+fn new_error<E>(
+    error: AttemptError<E>,
+    ended: Ended,
+    source_of: SourceOf<E>,
+    history: Option<Vec<PastFailure>>,
+) -> RetryError<E> {
+    let error = RetryError::new(error, ended, source_of);
+    match history {
+        Some(history) => error.with_history(history),
+        None => error,
+    }
 }
 
 /// Returns the failure of an attempt of such a call, for events.
-pub fn attempt_failure<T, E>(outcome: &AttemptResult<T, E>) -> Failure<'_, E> {
+pub(crate) fn attempt_failure<T, E>(outcome: &AttemptResult<T, E>) -> Failure<'_, E> {
     match outcome {
         Ok(_) => Failure::Value,
         Err(AttemptError::Error(error)) => Failure::Error(error),
@@ -60,9 +73,25 @@ pub fn attempt_failure<T, E>(outcome: &AttemptResult<T, E>) -> Failure<'_, E> {
     }
 }
 
-/// Returns the failure of an attempt of any other call, for events.
-pub fn failure<R: Outcome>(outcome: &R) -> Failure<'_, R::Error> {
-    outcome.failure().err().map_or(Failure::Value, Failure::Error)
+impl<K, T> Session<K, T> {
+    /// The event to pass to `on_retry` of such a call, after an attempt that will be retried.
+    pub fn event_of_attempt<'e, X, E>(
+        &self,
+        context: &CallContext<'e>,
+        outcome: &'e AttemptResult<X, E>,
+    ) -> Announced<'e, E> {
+        self.event(context, attempt_failure(outcome))
+    }
+
+    /// The event to pass to `on_retry` of any other call.
+    pub fn event_of<'e, R: Outcome>(
+        &self,
+        context: &CallContext<'e>,
+        outcome: &'e R,
+    ) -> Announced<'e, R::Error> {
+        let failure = outcome.failure().err().map_or(Failure::Value, Failure::Error);
+        self.event(context, failure)
+    }
 }
 
 pin_project_lite::pin_project! {

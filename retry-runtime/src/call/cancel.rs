@@ -32,20 +32,37 @@ pub trait CancelSignal: Future {}
 #[diagnostic::do_not_recommend]
 impl<C: Future> CancelSignal for C {}
 
-/// The future that may cancel the call.
-#[inline(always)]
-pub fn cancel<C: CancelSignal>(future: C) -> Cancel<C> {
-    Cancel {
-        future: unconstrained(future),
-        is_ready: false,
-        poll: |future, cx| future.poll(cx).is_ready(),
-    }
-}
-
 impl<C> Cancel<C> {
+    /// Creates it of a future that may cancel the call.
+    #[inline(always)]
+    pub fn new(future: C) -> Self
+    where
+        C: CancelSignal,
+    {
+        Self {
+            future: unconstrained(future),
+            is_ready: false,
+            poll: |future, cx| future.poll(cx).is_ready(),
+        }
+    }
+
     /// Returns whether it is ready. Polls it without a waker: a waiting task polls it again.
     pub fn is_ready(self: Pin<&mut Self>) -> bool {
         self.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Waits unless the call is cancelled first; returns whether it was.
+    pub async fn unless(
+        mut self: Pin<&mut Self>,
+        mut wait: impl Future<Output = ()> + Unpin,
+    ) -> bool {
+        poll_fn(|cx| {
+            if self.as_mut().poll(cx) {
+                return Poll::Ready(true);
+            }
+            Pin::new(&mut wait).poll(cx).map(|()| false)
+        })
+        .await
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> bool {
@@ -58,18 +75,3 @@ impl<C> Cancel<C> {
 }
 
 retry_rules::partial_debug!([C] Cancel<C>, |self| { is_ready: &self.is_ready });
-
-/// Waits unless the call is cancelled first; returns whether it was.
-pub async fn unless<C>(
-    mut cancel: Pin<&mut Cancel<C>>,
-    wait: impl Future<Output = ()> + Unpin,
-) -> bool {
-    let mut wait = wait;
-    poll_fn(|cx| {
-        if cancel.as_mut().poll(cx) {
-            return Poll::Ready(true);
-        }
-        Pin::new(&mut wait).poll(cx).map(|()| false)
-    })
-    .await
-}

@@ -6,8 +6,6 @@
 
 use core::marker::PhantomData;
 
-use crate::call::attempt_limit::Is;
-
 /// A slot for outcomes of type `R`, which it may or may not keep. By default it is empty.
 pub trait Keeps<R>: Default {
     /// Stores this failure in place of the previous one, or drops it.
@@ -64,18 +62,4 @@ impl<R> Keeps<R> for NoFailure<R> {
     fn last_or_else(self, other: impl FnOnce() -> R) -> R {
         other()
     }
-}
-
-/// Picks a slot by whether a shared policy needs the last failure.
-pub trait PickFailureSlot {
-    /// [`LastFailure`] or [`NoFailure`].
-    type Slot<R>;
-}
-
-impl PickFailureSlot for Is<true> {
-    type Slot<R> = LastFailure<R>;
-}
-
-impl PickFailureSlot for Is<false> {
-    type Slot<R> = NoFailure<R>;
 }

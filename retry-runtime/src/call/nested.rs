@@ -54,7 +54,7 @@ pub struct Guard {
 
 impl Guard {
     /// Takes effect only if `is_retry`.
-    pub fn new(is_retry: bool) -> Self {
+    pub(crate) fn new(is_retry: bool) -> Self {
         let before = ONCE.get();
         if is_retry {
             ONCE.set(Some(TaskId::here()));
@@ -83,7 +83,7 @@ pin_project_lite::pin_project! {
 impl<F> Inside<F> {
     /// Wraps the body.
     #[inline(always)]
-    pub fn new(is_retry: bool, attempt: F) -> Self {
+    pub(crate) fn new(is_retry: bool, attempt: F) -> Self {
         Self { attempt, is_retry }
     }
 }

@@ -32,12 +32,15 @@ use self::call_progress::CallProgress;
 use self::wait::{CallWait, WaitingCall};
 use crate::base::clock::Instant;
 use crate::call::attempt::Attempt;
-use crate::call::attempt_limit::{CallTiming, Untimed};
+use crate::call::attempt_limit::{CallTiming, LimitAttempts, Untimed};
 use crate::call::blocking;
 use crate::call::call_context::CallContext;
 use crate::call::call_state::CallState;
 use crate::call::hedge::Hedges;
+use crate::call::hedge::race::RaceContext;
+use crate::call::hedge::race_attempts::RaceAttempts;
 use crate::call::last_failure::{Keeps, LastFailure};
+use crate::call::nested::{Guard, Inside};
 use crate::call::verdict::Verdict;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::ended::Ended;
@@ -49,8 +52,7 @@ use crate::site::{Origin, Site};
 
 pub use self::call_progress::Next;
 pub(crate) use self::call_progress::succeeded_first_try;
-pub use self::wait::Wait;
-pub(crate) use self::wait::WaitTerms;
+pub(crate) use self::wait::{Wait, WaitTerms};
 
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.
 ///
@@ -93,6 +95,39 @@ impl<K, T> Session<K, T> {
     #[inline(always)]
     pub fn is_retrying(&self) -> bool {
         self.known().is_some_and(|progress| progress.made > 0)
+    }
+
+    /// Returns the context of the attempt that is about to begin, of an annotated function.
+    pub fn race<'a, 'r>(
+        &self,
+        site: &'static Site,
+        breaker: Option<&'r CircuitBreaker>,
+        quota: Option<&'r RetryQuota>,
+        attempts: Option<&'a RaceAttempts>,
+    ) -> RaceContext<'a, 'r> {
+        let (origin, attempt) = (site.into(), self.number());
+        let keeps_failures = site.end_options().history > 0;
+        RaceContext { origin, attempt, breaker, quota, attempts, keeps_failures }
+    }
+
+    /// Wraps the body of an async function with `nested = once`.
+    #[inline(always)]
+    pub fn inside<F>(&self, attempt: F) -> Inside<F> {
+        Inside::new(self.is_retrying(), attempt)
+    }
+
+    /// Begins an attempt of any other function with `nested = once`, and ends it with the guard.
+    pub fn guard(&self) -> Guard {
+        Guard::new(self.is_retrying())
+    }
+
+    /// Limits the time of an attempt.
+    #[inline(always)]
+    pub fn limit<F: Future>(&self, attempt: F) -> T::Attempt<F>
+    where
+        T: LimitAttempts,
+    {
+        self.timer.attempt(attempt)
     }
 
     /// Acquires the breaker's permit for the attempt that is about to begin.
@@ -165,7 +200,7 @@ impl<K, T> Session<K, T> {
     }
 
     /// The event to pass to `on_retry`, after a failure that will be retried.
-    pub fn event<'e, E>(
+    pub(crate) fn event<'e, E>(
         &self,
         context: &CallContext<'e>,
         failure: Failure<'e, E>,

@@ -53,7 +53,7 @@ pub(crate) struct Judgement {
 
 /// The source of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HintSource {
+pub(crate) enum HintSource {
     /// The error: its server asks for the wait.
     Error,
     /// `retry_after = f`, which reads the error.
@@ -66,7 +66,7 @@ pub enum HintSource {
 
 impl HintSource {
     /// Returns the source of the wait of `error`, which a closure may have read.
-    pub fn of(error: ErrorView<'_>, is_read: bool) -> Self {
+    pub(crate) fn of(error: ErrorView<'_>, is_read: bool) -> Self {
         if error.is_held() {
             Self::InnerBreaker
         } else if is_read {
@@ -170,7 +170,7 @@ impl Judgement {
 
 impl Verdict<'static> {
     /// The verdict on a value that is retried.
-    pub(crate) const VALUE: Self = Judgement::VALUE.on(ErrorDisplay::Value(&Interrupted::Value));
+    pub const VALUE: Self = Judgement::VALUE.on(ErrorDisplay::Value(&Interrupted::Value));
 }
 
 impl<'a> Verdict<'a> {
@@ -184,11 +184,13 @@ impl<'a> Verdict<'a> {
         #[must_use]
         #[inline]
         pub const fn classified(self, class: Class) -> Self { judgement.class: class }
+    }
 
-        /// Sets the source of the wait.
-        #[must_use]
-        #[inline]
-        pub const fn hinted_by(self, source: HintSource) -> Self { judgement.hint_source: source }
+    /// This verdict on `error`, whose wait a closure may have read.
+    #[must_use]
+    pub fn hinted_by(mut self, error: ErrorView<'_>, is_read: bool) -> Self {
+        self.judgement.hint_source = HintSource::of(error, is_read);
+        self
     }
 
     /// This verdict, with the wait that follows determined by `wait_by`.

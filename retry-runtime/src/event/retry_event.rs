@@ -37,7 +37,7 @@ pub struct RetryEvent<'a, E> {
 
 /// The failure of an attempt.
 #[derive(Debug)]
-pub enum Failure<'a, E> {
+pub(crate) enum Failure<'a, E> {
     /// With its own error.
     Error(&'a E),
     /// Without one: it was cut off.

@@ -59,20 +59,6 @@ pub struct RaceContext<'a, 'r> {
     pub(crate) keeps_failures: bool,
 }
 
-impl<'a, 'r> RaceContext<'a, 'r> {
-    /// Creates the context of attempt `attempt` of an annotated function.
-    pub fn of(
-        site: &'static Site,
-        attempt: u32,
-        breaker: Option<&'r CircuitBreaker>,
-        quota: Option<&'r RetryQuota>,
-        attempts: Option<&'a RaceAttempts>,
-    ) -> Self {
-        let keeps_failures = site.end_options().history > 0;
-        Self { origin: site.into(), attempt, breaker, quota, attempts, keeps_failures }
-    }
-}
-
 /// The delay before a hedge, and how many there may be.
 #[derive(Clone, Copy, Debug)]
 pub struct HedgePolicy {
@@ -81,27 +67,29 @@ pub struct HedgePolicy {
 }
 
 impl HedgePolicy {
-    /// Returns the hedges of the call's effective policy, if it has any.
-    #[inline(always)]
-    pub fn effective(context: &CallContext<'_>) -> Option<Self> {
-        Self::of(&context.effective_policy())
-    }
-
     /// Returns the hedges of this policy, if it has any.
     #[inline]
     pub(crate) fn of(policy: &Policy) -> Option<Self> {
         policy.get_hedge().map(|after| Self { after, max: policy.get_max_hedges() })
     }
+}
+
+impl CallContext<'_> {
+    /// Returns the hedges of the call's effective policy, if it has any.
+    #[inline(always)]
+    pub fn hedge(&self) -> Option<HedgePolicy> {
+        HedgePolicy::of(&self.effective_policy())
+    }
 
     /// Returns hedges after a percentile of the times that the function's attempts take, unless an
     /// override sets a delay or ends the hedges.
-    pub fn by_percentile(context: &CallContext<'_>, latencies: &Latencies) -> Option<Self> {
-        let policy = context.effective_policy();
+    pub fn hedge_by_percentile(&self, latencies: &Latencies) -> Option<HedgePolicy> {
+        let policy = self.effective_policy();
         let after = match policy.hedge_bound() {
             Bound::None => latencies.percentile(),
             bound => bound.limit(),
         };
-        after.map(|after| Self { after, max: policy.get_max_hedges() })
+        after.map(|after| HedgePolicy { after, max: policy.get_max_hedges() })
     }
 }
 

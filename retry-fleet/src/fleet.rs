@@ -1,4 +1,4 @@
-//! [`Fleet`]: a process joins one to share its breakers and quotas.
+//! [`Fleet`]: a process joins one to share its breakers.
 
 use core::fmt;
 use core::ptr;
@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use retry_runtime::random_between;
-use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared, TransitionListener};
+use retry_runtime::{Cause, CircuitBreaker, Shared, TransitionListener};
 use tokio::sync::watch;
 
 use crate::hub::{Hub, HubError, HubResult, Member};
 use crate::member::contact::Contact;
 use crate::member::shared_breaker::{OpensAt, ProbeVerdict, SharedBreaker, VerdictSlot};
-use crate::member::shared_quota::SharedQuota;
 use crate::member::task::{Common, MemberTask};
 use crate::observe::{FleetEvent, Listeners};
 use crate::rules::member_id::MemberId;
@@ -27,20 +26,18 @@ const OPENS_AT: f64 = 0.5;
 /// This process as a member of a fleet. A clone is another handle on the same membership.
 ///
 /// When the last handle is dropped, the member leaves in the background; use [`leave`](Self::leave)
-/// to wait for it. Breakers and quotas then work alone.
+/// to wait for it. Breakers then work alone.
 ///
 /// ```
 /// use retry_fleet::{Fleet, MemoryHub};
-/// use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota};
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
 ///
 /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
-/// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), retry_fleet::HubError> {
 /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
 /// fleet.share(&DB).opens_at(0.5);
-/// fleet.share(&OUTBOUND);
 /// # fleet.leave().await;
 /// # Ok(())
 /// # }
@@ -52,22 +49,16 @@ pub struct Fleet {
 
 struct Handle {
     common: Arc<Common>,
-    /// The shared objects, by kind and name.
-    names: Mutex<HashMap<(SharedKind, String), Named>>,
+    /// The shared breakers, by name.
+    names: Mutex<HashMap<String, Named>>,
     left: watch::Receiver<()>,
 }
 
-/// An object shared under a name: its address, which identifies it, and its setting.
+/// A breaker shared under a name: its address, which identifies it, and its setting.
 #[derive(Clone)]
 struct Named {
     address: usize,
     opens_at: Arc<OpensAt>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum SharedKind {
-    Breaker,
-    Quota,
 }
 
 impl Fleet {
@@ -108,8 +99,8 @@ impl Fleet {
         Ok(Self { handle: Arc::new(Handle { common, names: Mutex::default(), left }) })
     }
 
-    /// Shares a circuit breaker or a retry quota with all members that share one of the same name.
-    /// It has to be a `static` or an `Arc`.
+    /// Shares a circuit breaker with all members that share one of the same name. It has to be a
+    /// `static` or an `Arc`.
     ///
     /// Sharing it again changes nothing. If a process shares two under one name, the second one
     /// works alone, and an event reports it.
@@ -126,8 +117,18 @@ impl Fleet {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn share<S: Share>(&self, shared: S) -> S::Sharing {
-        shared.share_with(self)
+    pub fn share(&self, breaker: impl Into<Shared<CircuitBreaker>>) -> BreakerSharing {
+        let breaker = breaker.into();
+        let known = breaker.as_ref();
+        let (opens_at, is_new) = self.name_it(known);
+        if is_new {
+            let verdict = VerdictSlot::default();
+            let common = &self.handle.common;
+            let listener = listen(common, known, Arc::downgrade(&verdict));
+            let shared = SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict, listener);
+            common.share_breaker(shared);
+        }
+        BreakerSharing { opens_at }
     }
 
     /// Returns the live members, sorted by id, including this one.
@@ -205,11 +206,10 @@ impl Fleet {
         self.handle.common.contact.listeners.add(listener);
     }
 
-    /// Leaves the fleet: returns what was lent, and signs off. It completes once the hub has
-    /// confirmed that, or has not answered for some seconds.
+    /// Leaves the fleet. It completes once the hub has confirmed that, or has not answered for some
+    /// seconds.
     ///
-    /// A process that ends without leaving counts as a member for another 10 s, and its floor of a
-    /// quota is held back for a minute.
+    /// A process that ends without leaving counts as a member for another 10 s.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -226,12 +226,12 @@ impl Fleet {
         let _ended = self.handle.left.clone().changed().await;
     }
 
-    /// Registers the name of something shared; returns its setting, and whether it is new.
-    fn name_it<T>(&self, kind: SharedKind, name: &str, known: &T) -> (Arc<OpensAt>, bool) {
-        let address = ptr::from_ref(known).addr();
+    /// Registers the name of a breaker; returns its setting, and whether it is new.
+    fn name_it(&self, breaker: &CircuitBreaker) -> (Arc<OpensAt>, bool) {
+        let (name, address) = (breaker.name(), ptr::from_ref(breaker).addr());
         let opens_at = Arc::new(OpensAt::new(OPENS_AT));
         let mut names = lock(&self.handle.names);
-        match names.get(&(kind, name.to_owned())).cloned() {
+        match names.get(name).cloned() {
             Some(known) if known.address == address => (known.opens_at, false),
             Some(_) => {
                 drop(names);
@@ -240,7 +240,7 @@ impl Fleet {
             }
             None => {
                 let entry = Named { address, opens_at: Arc::clone(&opens_at) };
-                names.insert((kind, name.to_owned()), entry);
+                names.insert(name.to_owned(), entry);
                 (opens_at, true)
             }
         }
@@ -265,26 +265,6 @@ impl fmt::Debug for Fleet {
             .field("id", &self.id().as_str())
             .finish_non_exhaustive()
     }
-}
-
-/// Something a fleet can share: a `&'static` or an `Arc` of a [`CircuitBreaker`] or a
-/// [`RetryQuota`].
-#[diagnostic::on_unimplemented(
-    message = "a fleet shares circuit breakers and retry quotas, not a `{Self}`",
-    label = "this is neither",
-    note = "pass a reference to a `static`, as in `fleet.share(&DB)`, or an `Arc` of a breaker or \
-            a quota"
-)]
-pub trait Share: sealed::Sealed {
-    /// The type that [`Fleet::share`] returns: the settings of the shared object.
-    type Sharing;
-
-    #[doc(hidden)]
-    fn share_with(self, fleet: &Fleet) -> Self::Sharing;
-}
-
-mod sealed {
-    pub trait Sealed {}
 }
 
 /// A circuit breaker that is shared with a fleet, as returned by [`Fleet::share`].
@@ -341,23 +321,6 @@ impl BreakerSharing {
     }
 }
 
-/// A retry quota that is shared with a fleet, as returned by [`Fleet::share`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct QuotaSharing;
-
-fn share_breaker(fleet: &Fleet, breaker: Shared<CircuitBreaker>) -> BreakerSharing {
-    let known = breaker.as_ref();
-    let (opens_at, is_new) = fleet.name_it(SharedKind::Breaker, known.name(), known);
-    if is_new {
-        let verdict = VerdictSlot::default();
-        let common = &fleet.handle.common;
-        let listener = listen(common, known, Arc::downgrade(&verdict));
-        common.share_breaker(SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict, listener));
-    }
-    BreakerSharing { opens_at }
-}
-
 /// Wakes the member's task at once on transitions that other members are waiting for.
 fn listen(
     common: &Arc<Common>,
@@ -379,35 +342,4 @@ fn listen(
             common.wake.notify_one();
         }
     })
-}
-
-fn share_quota(fleet: &Fleet, quota: Shared<RetryQuota>) -> QuotaSharing {
-    let known = quota.as_ref();
-    if fleet.name_it(SharedKind::Quota, known.name(), known).1 {
-        let common = &fleet.handle.common;
-        let is_connected = common.is_connected.load(Ordering::Relaxed);
-        common.share_quota(SharedQuota::new(quota, is_connected));
-    }
-    QuotaSharing
-}
-
-macro_rules! share {
-    ($($type:ty => $sharing:ty, $share:ident;)+) => {$(
-        impl sealed::Sealed for $type {}
-
-        impl Share for $type {
-            type Sharing = $sharing;
-
-            fn share_with(self, fleet: &Fleet) -> $sharing {
-                $share(fleet, self.into())
-            }
-        }
-    )+};
-}
-
-share! {
-    &'static CircuitBreaker => BreakerSharing, share_breaker;
-    Arc<CircuitBreaker> => BreakerSharing, share_breaker;
-    &'static RetryQuota => QuotaSharing, share_quota;
-    Arc<RetryQuota> => QuotaSharing, share_quota;
 }

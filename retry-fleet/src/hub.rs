@@ -13,7 +13,6 @@ use core::time::Duration;
 pub use self::error::HubError;
 pub use self::memory::MemoryHub;
 use crate::rules::fleet_breaker::{Change, FleetBreaker};
-use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
 
@@ -27,10 +26,9 @@ pub type HubResult<T> = Result<T, HubError>;
 ///
 /// # A hub of your own
 ///
-/// - Start from [`MemoryHub`], the shortest one: it keeps members, records of breakers, and one
-///   [`Book`](crate::Book) for each quota.
-/// - The rules are in this crate: [`change`](Self::change) applies [`FleetBreaker::apply`] and
-///   [`lend`](Self::lend) applies [`Book::lend`](crate::Book::lend), each with the row locked.
+/// - Start from [`MemoryHub`], the shortest one: it keeps members and records of breakers.
+/// - The rules are in this crate: [`change`](Self::change) applies [`FleetBreaker::apply`], with
+///   the row locked.
 /// - Members retry after [`HubError::Unavailable`]; [`Fleet::join`](crate::Fleet::join) returns
 ///   [`HubError::Refused`].
 /// - The feature `testing` has a test for each promise on this page:
@@ -61,19 +59,7 @@ pub trait Hub: Send + Sync + 'static {
         change: Change,
     ) -> impl Future<Output = HubResult<Changed>> + Send;
 
-    /// Lends a part of a bucket with [`Book::lend`](crate::Book::lend).
-    ///
-    /// An unknown bucket is full. A lease runs for [`lasts`](Ask::lasts) from its last renewal. A
-    /// member is silent when its lease has ended, and is forgotten, with its floor, once it has not
-    /// asked for [`forgotten`](Ask::forgotten). A period without any request that is longer than a
-    /// lease does not count, because the hub was away.
-    ///
-    /// Returns `None` for a request whose `seq` is not larger than the `seq` of an earlier one.
-    fn lend(&self, fleet: &str, ask: &Ask)
-    -> impl Future<Output = HubResult<Option<Grant>>> + Send;
-
-    /// Forgets a member, its reports and what it holds. If it is probing, its probe ends with its
-    /// lease.
+    /// Forgets a member and its reports. If it is probing, its probe ends with its lease.
     fn leave(&self, fleet: &str, member: &MemberId) -> impl Future<Output = HubResult<()>> + Send;
 
     /// Returns the members that sent a heartbeat within the last `alive`, sorted by id.
@@ -167,7 +153,6 @@ pub(crate) trait AnyHub: Send + Sync {
         member: &'a MemberId,
         change: Change,
     ) -> Answer<'a, Changed>;
-    fn lend<'a>(&'a self, fleet: &'a str, ask: &'a Ask) -> Answer<'a, Option<Grant>>;
     fn leave<'a>(&'a self, fleet: &'a str, member: &'a MemberId) -> Answer<'a, ()>;
     fn members<'a>(&'a self, fleet: &'a str, alive: Duration) -> Answer<'a, Vec<Member>>;
 }
@@ -185,10 +170,6 @@ impl<H: Hub> AnyHub for H {
         change: Change,
     ) -> Answer<'a, Changed> {
         Box::pin(Hub::change(self, fleet, breaker, member, change))
-    }
-
-    fn lend<'a>(&'a self, fleet: &'a str, ask: &'a Ask) -> Answer<'a, Option<Grant>> {
-        Box::pin(Hub::lend(self, fleet, ask))
     }
 
     fn leave<'a>(&'a self, fleet: &'a str, member: &'a MemberId) -> Answer<'a, ()> {

@@ -1,21 +1,19 @@
-//! Circuit breakers and retry quotas that many processes share.
+//! Circuit breakers that many processes share.
 //!
 //! A breaker in a hundred processes is a hundred breakers: each has to fail on its own before it
-//! opens, and all of them probe. A quota of 500 tokens in a hundred processes is a quota of 50,000.
-//! A fleet turns them into one:
+//! opens, and all of them probe. A fleet turns them into one:
 //!
 //! ```
 //! use core::time::Duration;
 //! use std::io;
 //!
 //! use retry_fleet::{Fleet, HubError, MemoryHub};
-//! use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
+//! use retry_runtime::{BreakerConfig, CircuitBreaker, retry};
 //!
 //! static DB: CircuitBreaker =
 //!     CircuitBreaker::new("db", BreakerConfig::new().timeout(Duration::from_secs(10)));
-//! static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 //!
-//! #[retry(breaker = DB, quota = OUTBOUND, retry_on = [network, timeout])]
+//! #[retry(breaker = DB, retry_on = [network, timeout])]
 //! async fn charge(order: u64) -> io::Result<u64> {
 //!     Ok(order)
 //! }
@@ -26,7 +24,6 @@
 //! // Once, where the process begins:
 //! let fleet = Fleet::join(hub, "billing").await?;
 //! fleet.share(&DB).opens_at(0.5); // open everywhere once half of its callers have opened it
-//! fleet.share(&OUTBOUND); // one bucket for all of them
 //!
 //! // Calls are as before: none ever waits for the hub.
 //! assert_eq!(charge(7).await.unwrap(), 7);
@@ -39,7 +36,7 @@
 //!
 //! Members meet in a [`Hub`]: `PostgresHub` in the crate `retry-workflow-postgres`, [`MemoryHub`]
 //! for tests, or one of your own. The hub keeps what they report; each member decides by the same
-//! rules, in the background, on its own breaker and its own part of the bucket.
+//! rules, in the background, on its own breaker.
 //!
 //! # Members
 //!
@@ -72,26 +69,22 @@
 //!
 //! # Quotas
 //!
-//! Members borrow parts of one bucket, with the tokens in them, for 10 s at a time: about half of
-//! it is dealt out evenly, the rest goes to those that need it, and a member returns what it does
-//! not need. No more than the capacity is ever lent. Successes fill the part of the member that had
-//! them, and the rest of the bucket with it, where there is room; `refill_per_sec` fills each part
-//! in proportion.
+//! Quotas need no fleet. A quota of 500 tokens in a hundred processes is a quota of 50,000, but a
+//! share of the calls bounds any number of processes: with
+//! [`share(0.2)`](retry_runtime::QuotaConfig::share), each process retries at most a fifth of its
+//! own calls, so all processes together retry at most a fifth of all calls. Only the ten retries
+//! that are free in ten seconds add up.
 //!
-//! The part of a member that is cut off ends by its own clock, a second before it ends for the hub.
-//! It then has a floor of capacity / members, which the hub holds back until the member has been
-//! silent for a minute: at first as much of it as the member held, and all of it 21 s after the
-//! last answer. A member that is cut off for longer keeps its floor, because the hub may be away
-//! for all members; its retries are then added to the capacity, until it is back. If a member's
-//! requests reach the hub for 21 s while every answer is lost, the hub regards it as connected: the
-//! difference between its floor and its part is added too, until its next request. A process that
-//! is killed holds its floor for that minute; one that [leaves](Fleet::leave) returns everything at
-//! once.
+//! ```
+//! use retry_runtime::{QuotaConfig, RetryQuota};
+//!
+//! static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new().share(0.2));
+//! ```
 //!
 //! # Without the hub
 //!
-//! Everything works locally: breakers as if they were not shared, quotas with their floors. This is
-//! reported once. Members query the hub again at least every 3 s, and follow it once it answers.
+//! Breakers work as if they were not shared. This is reported once. Members query the hub again at
+//! least every 3 s, and follow it once it answers.
 //!
 //! # What sharing gains
 //!
@@ -130,13 +123,12 @@ mod observe;
 mod member;
 mod fleet;
 
-pub use fleet::{BreakerSharing, Fleet, QuotaSharing, Share};
+pub use fleet::{BreakerSharing, Fleet};
 #[doc(inline)]
 pub use hub::{Hub, HubError, MemoryHub};
 pub use observe::FleetEvent;
 #[cfg(feature = "metrics")]
 pub use observe::metrics;
 pub use rules::fleet_breaker::{Change, FleetBreaker, OpenLease};
-pub use rules::lending::{Ask, Book, Grant, LastGrant};
 pub use rules::member_id::MemberId;
 pub use rules::quorum::Tally;

@@ -30,7 +30,7 @@ use crate::sync::lock;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum FleetEvent<'a> {
-    /// The hub does not answer: breakers and quotas work alone. Reported once per outage.
+    /// The hub does not answer: breakers work alone. Reported once per outage.
     #[non_exhaustive]
     HubLost {
         /// The fleet's name.
@@ -85,8 +85,7 @@ pub enum FleetEvent<'a> {
         /// The breaker's name.
         breaker: &'a str,
     },
-    /// This process already shares another breaker or quota under the same name; this one works
-    /// alone.
+    /// This process already shares another breaker under the same name; this one works alone.
     #[non_exhaustive]
     NameTaken {
         /// The fleet's name.
@@ -100,10 +99,7 @@ impl fmt::Display for FleetEvent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HubLost { fleet, error } => {
-                write!(
-                    f,
-                    "fleet `{fleet}`: {error}: breakers and quotas work alone until it is back"
-                )
+                write!(f, "fleet `{fleet}`: {error}: breakers work alone until it is back")
             }
             Self::HubBack { fleet, after } => {
                 write!(f, "fleet `{fleet}`: the hub is back after {after:.1?}")
@@ -176,7 +172,7 @@ fn millis(duration: Duration) -> u64 {
 fn trace(event: &FleetEvent<'_>) {
     match *event {
         FleetEvent::HubLost { fleet, error } => {
-            tracing::warn!(target: "retry", fleet, error, "hub lost, breakers and quotas work alone");
+            tracing::warn!(target: "retry", fleet, error, "hub lost, breakers work alone");
         }
         FleetEvent::HubBack { fleet, after } => {
             tracing::info!(target: "retry", fleet, after_ms = millis(after), "hub back");

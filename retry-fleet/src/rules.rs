@@ -2,7 +2,6 @@
 //! provides time and storage, and a member acts on the results.
 
 pub(crate) mod fleet_breaker;
-pub(crate) mod lending;
 pub(crate) mod member_id;
 pub(crate) mod quorum;
 pub(crate) mod timing;

@@ -124,7 +124,8 @@ impl QuotaConfig {
         /// The bucket bounds retries by *successes*, so that an outage empties it, however many
         /// calls there are; the share bounds them by *calls*, so that some calls are retried during
         /// an outage as well. Where only the share is to count, choose a bucket that is large and
-        /// refills. In a fleet each member has its own share, of its own calls.
+        /// refills. Each process counts its own calls, so one share bounds the retries of any number of
+        /// processes.
         ///
         /// Source: the retry budgets of
         /// [Finagle](https://twitter.github.io/finagle/guide/Clients.html#retries) and Linkerd.

@@ -1,11 +1,10 @@
 //! [`PostgresHub`]: where the members of a fleet meet, in a schema of a Postgres database.
 //!
 //! In normal operation a member runs one statement, again and again. The rules of `retry-fleet`
-//! make the decisions, with the row of the breaker or the quota locked.
+//! make the decisions, with the row of the breaker locked.
 
 mod change;
 pub(crate) mod layout;
-mod lend;
 mod poll;
 
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use retry_fleet::hub::{Beat, Changed, HubResult, Member, View};
-use retry_fleet::{Ask, Change, Grant, Hub, HubError, MemberId};
+use retry_fleet::{Change, Hub, HubError, MemberId};
 use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -49,8 +48,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// ```
 ///
 /// Each process has at most two connections, and runs one statement every 400 ms. There is a table
-/// of live members, one of what they report, and one row for each breaker, for each quota and for
-/// each part of a quota that is lent: all of them are small.
+/// of live members, one of their reports, and one of the breakers: all of them are small.
 #[derive(Clone)]
 pub struct PostgresHub(Arc<HubTables>);
 
@@ -220,19 +218,11 @@ impl Hub for PostgresHub {
         .await
     }
 
-    async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
-        self.run((fleet.to_owned(), ask.clone()), |client, (inner, (fleet, ask)), _| {
-            Box::pin(lend::lend(client, inner, fleet, ask))
-        })
-        .await
-    }
-
     async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {
         self.run((fleet.to_owned(), member.clone()), |client, (inner, (fleet, member)), _| {
             Box::pin(async move {
-                let sql = "WITH one AS (DELETE FROM @members WHERE fleet = $1 AND member = $2), \
-                           two AS (DELETE FROM @reports WHERE fleet = $1 AND member = $2) \
-                           DELETE FROM @shares WHERE fleet = $1 AND member = $2";
+                let sql = "WITH one AS (DELETE FROM @members WHERE fleet = $1 AND member = $2) \
+                           DELETE FROM @reports WHERE fleet = $1 AND member = $2";
                 let statement = client.prepare_cached(&inner.sql(sql)).await?;
                 client.execute(&statement, &[&encode(fleet), &encode(member.as_str())]).await?;
                 Ok(())

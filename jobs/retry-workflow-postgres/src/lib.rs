@@ -80,7 +80,7 @@
 //! [`server::Server`] is the connection pool with its retries; another part of a program may share
 //! [the pool of a store](PostgresStore::server).
 //!
-//! # Breakers and quotas of many processes
+//! # Breakers of many processes
 //!
 //! `PostgresHub` (feature `fleet`, on by default) is where the members of a fleet meet: a hub of
 //! `retry-fleet`, whose documentation explains what a fleet is.

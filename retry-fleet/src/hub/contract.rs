@@ -23,7 +23,6 @@ use tokio::time::sleep;
 
 use super::{Beat, Changed, Hub, Report, View};
 use crate::rules::fleet_breaker::{Change, FleetBreaker};
-use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
 
@@ -58,17 +57,6 @@ macro_rules! hub_contract {
             one_of_many_opens
             one_of_many_probes
             everybody_sees_all_records
-            a_bucket_is_full_at_first
-            no_more_than_the_available_tokens_is_lent
-            what_is_returned_is_lent_again
-            a_grant_whose_answer_was_lost_comes_back
-            a_lease_ends_and_leaves_a_floor
-            who_is_forgotten_has_no_floor
-            time_without_anybody_forgets_nobody
-            an_older_ask_is_not_answered
-            what_is_called_back_is_held_until_it_is_given_up
-            who_leaves_gives_everything_back
-            many_at_once_are_lent_no_more_than_there_is
             names_are_found_to_the_letter
         );
     };
@@ -131,28 +119,6 @@ async fn change(hub: &impl Hub, fleet: &str, name: &str, change: Change) -> Chan
 const OPEN: Change = Change::Open { open_time: Duration::ZERO, patience: LONG };
 const PROBE: Change = Change::Probe { lasts: LONG, patience: LONG };
 
-fn ask(name: &str, seq: u64, held: u32, want: u32) -> Ask {
-    Ask {
-        quota: "api".to_owned(),
-        member: member(name),
-        seq,
-        acknowledged: seq.saturating_sub(1),
-        capacity: 100,
-        refill_per_sec: 0.0,
-        held,
-        lacks: want.saturating_sub(held),
-        floor: 0,
-        returned: 0,
-        want,
-        lasts: LONG,
-        forgotten: LONG,
-    }
-}
-
-async fn lend(hub: &impl Hub, fleet: &str, ask: &Ask) -> Grant {
-    hub.lend(fleet, ask).await.expect("lent").expect("an answer")
-}
-
 async fn join(hub: &impl Hub, fleet: &str, names: &[&str]) {
     for name in names {
         poll(hub, fleet, &beat(name)).await;
@@ -201,11 +167,9 @@ pub async fn fleets_are_apart(hub: &impl Hub, one: &str) {
     let other = &fleet();
     poll(hub, one, &Beat { reports: report(true, true), ..beat("a") }).await;
     change(hub, one, "a", OPEN).await;
-    lend(hub, one, &ask("a", 1, 0, 100)).await;
     let view = poll(hub, other, &beat("b")).await;
     assert_eq!((view.members, view.breakers.len()), (Some(1), 0));
     assert_eq!(tally(hub, other, &beat("b")).await, (0, 0));
-    assert_eq!(lend(hub, other, &ask("b", 1, 0, 100)).await.capacity, 100);
 }
 
 pub async fn the_clock_goes_on(hub: &impl Hub, fleet: &str) {
@@ -314,123 +278,6 @@ pub async fn everybody_sees_all_records(hub: &impl Hub, fleet: &str) {
     let mut breakers = poll(hub, fleet, &beat("b")).await.breakers;
     breakers.retain(|(_, record)| *record != FleetBreaker::default());
     assert_eq!(breakers, [("db".to_owned(), changed.record)]);
-}
-
-pub async fn a_bucket_is_full_at_first(hub: &impl Hub, fleet: &str) {
-    join(hub, fleet, &["a", "b"]).await;
-    let grant = lend(hub, fleet, &ask("a", 1, 0, 40)).await;
-    assert_eq!((grant.capacity, grant.tokens, grant.floor), (40, 40, 50));
-    assert_eq!((grant.left, grant.room, grant.members), (60.0, 0, 2));
-}
-
-pub async fn no_more_than_the_available_tokens_is_lent(hub: &impl Hub, fleet: &str) {
-    assert_eq!(lend(hub, fleet, &ask("a", 1, 0, 70)).await.capacity, 70);
-    let grant = lend(hub, fleet, &ask("b", 1, 0, 70)).await;
-    assert_eq!((grant.capacity, grant.tokens, grant.is_renewed), (30, 30, true));
-    assert_eq!(lend(hub, fleet, &ask("c", 1, 0, 70)).await.capacity, 0);
-    let grant = lend(hub, fleet, &ask("a", 2, 70, 90)).await;
-    assert_eq!((grant.capacity, grant.tokens), (70, 0), "it keeps what it has");
-}
-
-pub async fn what_is_returned_is_lent_again(hub: &impl Hub, fleet: &str) {
-    lend(hub, fleet, &ask("a", 1, 0, 100)).await;
-    let grant = lend(hub, fleet, &Ask { returned: 50, ..ask("a", 2, 20, 20) }).await;
-    assert_eq!((grant.capacity, grant.left, grant.room), (20, 50.0, 30), "30 were spent");
-    let grant = lend(hub, fleet, &ask("b", 1, 0, 100)).await;
-    assert_eq!((grant.capacity, grant.tokens), (80, 50));
-}
-
-pub async fn a_grant_whose_answer_was_lost_comes_back(hub: &impl Hub, fleet: &str) {
-    lend(hub, fleet, &ask("a", 1, 0, 40)).await;
-    // The member has received no answer since, so it still holds nothing and lacks as much.
-    let again = Ask { acknowledged: 0, ..ask("a", 2, 0, 40) };
-    let grant = lend(hub, fleet, &again).await;
-    assert_eq!((grant.capacity, grant.tokens, grant.left), (40, 40, 60.0), "the first is undone");
-    let next = lend(hub, fleet, &ask("a", 3, 40, 40)).await;
-    assert_eq!(
-        (next.capacity, next.tokens, next.left),
-        (40, 0, 60.0),
-        "an answer that arrived is not"
-    );
-}
-
-pub async fn a_lease_ends_and_leaves_a_floor(hub: &impl Hub, fleet: &str) {
-    join(hub, fleet, &["a", "b"]).await;
-    let first = lend(hub, fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 80) }).await;
-    assert_eq!(lend(hub, fleet, &Ask { lasts: SHORT, ..ask("b", 1, 0, 100) }).await.capacity, 20);
-    sleep(SHORT).await;
-    let held = 100 - first.floor;
-    assert_eq!(lend(hub, fleet, &ask("b", 2, 0, 100)).await.capacity, held);
-}
-
-pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub, fleet: &str) {
-    join(hub, fleet, &["a", "b"]).await;
-    let brief =
-        |name, seq, want| Ask { lasts: SHORT / 2, forgotten: SHORT, ..ask(name, seq, 0, want) };
-    lend(hub, fleet, &brief("a", 1, 80)).await;
-    // Another member asks all the time, so that the silence of `a` counts. On a busy machine, it may
-    // ask too late, and that time does not count.
-    for seq in 1..=100 {
-        let grant = lend(hub, fleet, &brief("b", seq, 100)).await;
-        assert!(seq > 1 || grant.capacity < 100, "the floor of `a` is kept at first");
-        if grant.capacity == 100 {
-            return;
-        }
-        sleep(SHORT / 4).await;
-    }
-    panic!("`a` is not forgotten");
-}
-
-pub async fn time_without_anybody_forgets_nobody(hub: &impl Hub, fleet: &str) {
-    join(hub, fleet, &["a", "b"]).await;
-    let brief =
-        |name, seq, want| Ask { lasts: SHORT / 4, forgotten: SHORT / 2, ..ask(name, seq, 0, want) };
-    let floor = lend(hub, fleet, &brief("a", 1, 80)).await.floor;
-    sleep(SHORT).await;
-    let grant = lend(hub, fleet, &brief("b", 1, 100)).await;
-    assert_eq!(grant.capacity, 100 - floor, "the hub was away, and they may have been there");
-}
-
-pub async fn an_older_ask_is_not_answered(hub: &impl Hub, fleet: &str) {
-    lend(hub, fleet, &ask("a", 2, 0, 60)).await;
-    for seq in [1, 2] {
-        let late = hub.lend(fleet, &ask("a", seq, 0, 10)).await.expect("no error");
-        assert_eq!(late, None);
-    }
-    assert_eq!(lend(hub, fleet, &ask("b", 1, 0, 100)).await.capacity, 40, "it changed nothing");
-}
-
-pub async fn what_is_called_back_is_held_until_it_is_given_up(hub: &impl Hub, fleet: &str) {
-    join(hub, fleet, &["a", "b", "c", "d"]).await;
-    // `a` is silent, but has a floor; `b` had borrowed the rest before that.
-    let first = lend(hub, fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 10) }).await;
-    assert_eq!(first.floor, 25);
-    assert_eq!(lend(hub, fleet, &ask("b", 1, 0, 100)).await.capacity, 90);
-    sleep(SHORT).await;
-    let back = lend(hub, fleet, &ask("b", 2, 90, 90)).await;
-    assert_eq!((back.capacity, back.is_renewed, back.tokens), (75, false, 0));
-    assert_eq!(lend(hub, fleet, &ask("c", 1, 0, 50)).await.capacity, 0, "it is not there yet");
-    let given = lend(hub, fleet, &Ask { returned: 40, ..ask("b", 3, 50, 50) }).await;
-    assert!(given.is_renewed);
-    let grant = lend(hub, fleet, &ask("c", 2, 0, 50)).await;
-    assert_eq!((grant.capacity, grant.tokens), (25, 25));
-}
-
-pub async fn who_leaves_gives_everything_back(hub: &impl Hub, fleet: &str) {
-    join(hub, fleet, &["a", "b"]).await;
-    lend(hub, fleet, &ask("a", 1, 0, 100)).await;
-    lend(hub, fleet, &Ask { returned: 100, ..ask("a", 2, 0, 0) }).await;
-    hub.leave(fleet, &member("a")).await.expect("left");
-    let grant = lend(hub, fleet, &ask("b", 1, 0, 100)).await;
-    assert_eq!((grant.capacity, grant.tokens, grant.floor), (100, 100, 100));
-}
-
-pub async fn many_at_once_are_lent_no_more_than_there_is(hub: &impl Hub, fleet: &str) {
-    let grants = all(16, |name| async move { lend(hub, fleet, &ask(&name, 1, 0, 30)).await }).await;
-    let lent: u32 = grants.iter().map(|grant| grant.capacity).sum();
-    let floors: u32 = grants.iter().map(|grant| grant.floor).sum();
-    assert_eq!(lent, 100);
-    assert!(floors <= 100, "{floors}");
 }
 
 pub async fn names_are_found_to_the_letter(hub: &impl Hub, fleet: &str) {

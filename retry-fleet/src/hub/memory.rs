@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 use super::{Beat, Changed, Hub, HubResult, Member, Report, View};
 use crate::rules::fleet_breaker::{Change, FleetBreaker};
-use crate::rules::lending::{Ask, Book, Grant, LastGrant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
 use crate::sync::lock;
@@ -44,7 +43,6 @@ const KEPT: u32 = 10;
 struct FleetData {
     members: BTreeMap<MemberId, Known>,
     breakers: BTreeMap<String, FleetBreaker>,
-    quotas: BTreeMap<String, Pool>,
 }
 
 /// The data of a member.
@@ -69,27 +67,6 @@ struct Seen {
     called: Option<Duration>,
 }
 
-#[derive(Debug)]
-struct Pool {
-    tokens: f64,
-    asked: Duration,
-    /// The time at which requests began again after a period without any.
-    resumed: Duration,
-    shares: BTreeMap<MemberId, Held>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    last: LastGrant,
-    capacity: u32,
-    floor: u32,
-    until: Duration,
-    /// The time at which every lease given to others during this one has ended, so that the whole
-    /// floor is free.
-    called_back: Duration,
-    asked: Duration,
-}
-
 impl MemoryHub {
     /// Creates a hub without members.
     pub fn new() -> Self {
@@ -102,24 +79,6 @@ impl MemoryHub {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, FleetData>> {
         lock(&self.fleets)
-    }
-
-    /// Returns how much of a bucket is lent, including the floors that are held back for silent
-    /// members.
-    pub fn lent(&self, fleet: &str, quota: &str) -> u64 {
-        let now = self.now();
-        let fleets = self.lock();
-        let pool = fleets.get(fleet).and_then(|kept| kept.quotas.get(quota));
-        let held = |held: &Held| {
-            if held.until > now {
-                held.capacity
-            } else if held.called_back > now {
-                held.capacity.min(held.floor)
-            } else {
-                held.floor
-            }
-        };
-        pool.map_or(0, |pool| pool.shares.values().map(|each| u64::from(held(each))).sum())
     }
 }
 
@@ -159,56 +118,6 @@ impl FleetData {
             }
         }
         tally
-    }
-}
-
-impl Pool {
-    fn lend(&mut self, ask: &Ask, members: u32, now: Duration) -> Option<Grant> {
-        let before = self.shares.get(&ask.member).copied();
-        if before.is_some_and(|held| held.last.seq >= ask.seq) {
-            return None;
-        }
-        let age = now.saturating_sub(self.asked);
-        if age > ask.lasts {
-            self.resumed = now;
-        }
-        self.asked = now;
-        let resumed = self.resumed;
-        let is_known = |held: &Held| now.saturating_sub(held.asked.max(resumed)) < ask.forgotten;
-        self.shares.retain(|member, held| *member == ask.member || is_known(held));
-
-        let last = before.map(|held| held.last).unwrap_or_default();
-        let mut book = Book { members, tokens: self.tokens, age, last, ..Book::default() };
-        for (_, held) in self.shares.iter().filter(|(member, _)| **member != ask.member) {
-            book.floors += u64::from(held.floor);
-            if held.until > now {
-                book.lent += u64::from(held.capacity);
-            } else {
-                book.silent_floors += u64::from(held.floor);
-            }
-        }
-        let grant = book.lend(ask);
-        self.tokens = grant.left;
-        let renewed = Held {
-            last: LastGrant { seq: ask.seq, tokens: grant.tokens, returned: ask.returned },
-            capacity: grant.capacity,
-            floor: grant.kept_floor,
-            until: now.saturating_add(ask.lasts),
-            called_back: now.saturating_add(ask.lasts.saturating_mul(2)),
-            asked: now,
-        };
-        let kept = match before {
-            Some(held) if !grant.is_renewed => Held {
-                capacity: ask.held,
-                floor: grant.kept_floor,
-                until: held.until,
-                called_back: held.called_back,
-                ..renewed
-            },
-            _ => renewed,
-        };
-        self.shares.insert(ask.member.clone(), kept);
-        Some(grant)
     }
 }
 
@@ -254,29 +163,10 @@ impl Hub for MemoryHub {
         Ok(Changed { now, done, record: record.clone() })
     }
 
-    async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
-        let now = self.now();
-        let mut fleets = self.lock();
-        let kept = fleets.entry(fleet.to_owned()).or_default();
-        let is_known =
-            kept.members.get(&ask.member).is_some_and(|one| one.is_alive(now, ask.lasts));
-        let members = kept.count(now, ask.lasts) + u32::from(!is_known);
-        let pool = kept.quotas.entry(ask.quota.clone()).or_insert_with(|| Pool {
-            tokens: f64::from(ask.capacity),
-            asked: now,
-            resumed: now,
-            shares: BTreeMap::new(),
-        });
-        Ok(pool.lend(ask, members, now))
-    }
-
     async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {
         let mut fleets = self.lock();
         if let Some(kept) = fleets.get_mut(fleet) {
             kept.members.remove(member);
-            for pool in kept.quotas.values_mut() {
-                pool.shares.remove(member);
-            }
         }
         Ok(())
     }

@@ -8,7 +8,6 @@ use tokio::time::{Instant, timeout};
 use crate::hub::{AnyHub, Beat, Changed, HubError, HubResult, View};
 use crate::observe::{FleetEvent, Listeners};
 use crate::rules::fleet_breaker::Change;
-use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::timing::REQUEST;
 
@@ -27,10 +26,6 @@ impl Contact {
 
     pub(crate) async fn change(&self, breaker: &str, change: Change) -> HubResult<Changed> {
         within(self.hub.change(&self.fleet, breaker, &self.id, change)).await
-    }
-
-    pub(crate) async fn lend(&self, ask: &Ask) -> HubResult<Option<Grant>> {
-        within(self.hub.lend(&self.fleet, ask)).await
     }
 
     pub(crate) async fn leave(&self) -> HubResult<()> {

@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::hub::{Beat, HubError, HubResult, View};
 use crate::member::contact::{Contact, Outage};
 use crate::member::shared_breaker::SharedBreaker;
-use crate::member::shared_quota::SharedQuota;
 use crate::rules::quorum::Tally;
 use crate::rules::timing::{ALIVE, CALLER_WINDOW, HEARTBEAT, POLL, RETRY};
 use crate::sync::lock;
@@ -22,23 +21,15 @@ const SOONEST: Duration = Duration::from_millis(50);
 /// The state shared by a fleet's handles and its task.
 pub(crate) struct Common {
     pub(crate) contact: Contact,
-    /// An object to be shared from now on.
-    incoming: Mutex<Incoming>,
+    /// The breakers to be shared from now on.
+    incoming: Mutex<Vec<SharedBreaker>>,
     /// Wakes the task when there is something that the others should know at once.
     pub(crate) wake: Notify,
     is_leaving: AtomicBool,
-    /// Set if the hub answered the last poll.
-    pub(crate) is_connected: AtomicBool,
     /// The number of live members, as far as this one knows.
     pub(crate) members: AtomicU32,
     /// The hub's last answer, and when it arrived.
     last: Mutex<Option<(Instant, View)>>,
-}
-
-#[derive(Default)]
-struct Incoming {
-    breakers: Vec<SharedBreaker>,
-    quotas: Vec<SharedQuota>,
 }
 
 impl Common {
@@ -48,7 +39,6 @@ impl Common {
             incoming: Mutex::default(),
             wake: Notify::new(),
             is_leaving: AtomicBool::new(false),
-            is_connected: AtomicBool::new(false),
             members: AtomicU32::new(1),
             last: Mutex::default(),
         }
@@ -62,12 +52,7 @@ impl Common {
             breaker.follow(&record, view.now.saturating_add(heard.elapsed()));
         }
         drop(last);
-        self.incoming().breakers.push(breaker);
-        self.wake.notify_one();
-    }
-
-    pub(crate) fn share_quota(&self, quota: SharedQuota) {
-        self.incoming().quotas.push(quota);
+        self.incoming().push(breaker);
         self.wake.notify_one();
     }
 
@@ -76,7 +61,7 @@ impl Common {
         self.wake.notify_one();
     }
 
-    fn incoming(&self) -> MutexGuard<'_, Incoming> {
+    fn incoming(&self) -> MutexGuard<'_, Vec<SharedBreaker>> {
         lock(&self.incoming)
     }
 }
@@ -84,7 +69,6 @@ impl Common {
 pub(crate) struct MemberTask {
     common: Arc<Common>,
     breakers: Vec<SharedBreaker>,
-    quotas: Vec<SharedQuota>,
     outage: Outage,
     heartbeat_at: Instant,
     /// The number of consecutive failed rounds.
@@ -96,7 +80,6 @@ impl MemberTask {
         Self {
             common,
             breakers: Vec::new(),
-            quotas: Vec::new(),
             outage: Outage::default(),
             heartbeat_at: Instant::now(),
             failures: 0,
@@ -138,9 +121,6 @@ impl MemberTask {
                 next = last + self.pause();
             }
         }
-        for quota in &mut self.quotas {
-            quota.leave(&self.common.contact).await;
-        }
         let _lost = self.common.contact.leave().await;
         drop(done);
     }
@@ -153,21 +133,14 @@ impl MemberTask {
 
     /// Polls the hub, acts on the answer, and remembers whether there was one.
     async fn round(&mut self) -> HubResult<()> {
-        self.take_incoming();
+        self.breakers.append(&mut self.common.incoming());
         let result = self.speak().await;
-        self.common.is_connected.store(result.is_ok(), Ordering::Relaxed);
         self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         if result.is_err() {
             self.breakers.iter_mut().for_each(SharedBreaker::report_again);
             self.heartbeat_at = Instant::now();
         }
         result
-    }
-
-    fn take_incoming(&mut self) {
-        let mut incoming = self.common.incoming();
-        self.breakers.append(&mut incoming.breakers);
-        self.quotas.append(&mut incoming.quotas);
     }
 
     async fn speak(&mut self) -> HubResult<()> {
@@ -199,9 +172,6 @@ impl MemberTask {
             breaker.follow_record(contact, &record, tally, members, hub_now).await?;
         }
         *lock(&common.last) = Some((answered, view));
-        for quota in &mut self.quotas {
-            quota.attend(contact, members).await?;
-        }
         Ok(())
     }
 

@@ -5,7 +5,6 @@
 //! | `retry_fleet_members` | gauge | `fleet` | live members, as this one knows |
 //! | `retry_fleet_hub_up` | gauge | `fleet` | 1 while the hub answers, else 0 |
 //! | `retry_fleet_breaker_total` | counter | `fleet`, `breaker`, `event` | what this member did for all: `opened`, `probing`, `reopened`, `closed` |
-//! | `retry_fleet_quota_lent` | gauge | `fleet`, `quota` | the capacity that is lent to this member |
 
 use ::metrics::{counter, describe_counter, describe_gauge, gauge};
 
@@ -14,7 +13,6 @@ use super::FleetEvent;
 const MEMBERS: &str = "retry_fleet_members";
 const HUB_UP: &str = "retry_fleet_hub_up";
 const BREAKER: &str = "retry_fleet_breaker_total";
-const LENT: &str = "retry_fleet_quota_lent";
 
 /// Describes the metrics to the recorder. Call it once, after the recorder is installed.
 ///
@@ -25,15 +23,10 @@ pub fn describe() {
     describe_gauge!(MEMBERS, "Live members of a fleet");
     describe_gauge!(HUB_UP, "1 while the hub of a fleet answers");
     describe_counter!(BREAKER, "What this member did for all with a circuit breaker");
-    describe_gauge!(LENT, "Capacity of a shared quota that is lent to this member");
 }
 
 pub(crate) fn members(fleet: &str, members: u32) {
     gauge!(MEMBERS, "fleet" => fleet.to_owned()).set(f64::from(members));
-}
-
-pub(crate) fn lent(fleet: &str, quota: &str, capacity: u32) {
-    gauge!(LENT, "fleet" => fleet.to_owned(), "quota" => quota.to_owned()).set(f64::from(capacity));
 }
 
 pub(crate) fn hub_up(fleet: &str, up: bool) {

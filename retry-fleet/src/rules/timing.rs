@@ -36,21 +36,5 @@ pub(crate) const PROBE: Duration = Duration::from_secs(2);
 /// at which a probe is possible.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The duration of a lease of a part of a bucket, for the hub. It is renewed about every heartbeat.
-pub(crate) const QUOTA_LEASE: Duration = Duration::from_secs(10);
-
-/// The time by which a lease ends earlier for the member than for the hub.
-const MARGIN: Duration = Duration::from_secs(1);
-
-/// The duration of a lease of a part of a bucket, for the member, from its request.
-pub(crate) const QUOTA_LEASE_LOCAL: Duration = QUOTA_LEASE.saturating_sub(MARGIN);
-
 /// The duration of a permission to probe, for the member.
 pub(crate) const PROBE_HELD: Duration = PROBE.saturating_sub(Duration::from_millis(300));
-
-/// The time after the hub's last answer at which a member has its whole floor: every lease from
-/// before the hub lost contact with the member has then ended.
-pub(crate) const FLOOR_AFTER: Duration = QUOTA_LEASE.saturating_mul(2).saturating_add(MARGIN);
-
-/// The time for which the hub holds back the floor of a silent member.
-pub(crate) const FORGOTTEN: Duration = Duration::from_secs(60);

@@ -3,7 +3,6 @@
 mod breakers;
 mod membership;
 mod outage;
-mod quotas;
 mod simulation;
 mod support;
 

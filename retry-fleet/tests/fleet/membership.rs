@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use retry_fleet::{Fleet, FleetEvent, Hub, HubError, MemoryHub};
-use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota};
+use retry_runtime::{BreakerConfig, CircuitBreaker};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{MILLI, SEC, Wire};
@@ -95,14 +95,6 @@ async fn a_hub_that_refuses_is_an_error_and_one_that_is_away_is_not() {
             unreachable!()
         }
 
-        async fn lend(
-            &self,
-            _: &str,
-            _: &retry_fleet::Ask,
-        ) -> retry_fleet::hub::HubResult<Option<retry_fleet::Grant>> {
-            unreachable!()
-        }
-
         async fn leave(
             &self,
             _: &str,
@@ -160,13 +152,11 @@ async fn an_unreachable_share_is_refused() {
 #[test]
 fn a_departed_member_leaves_no_rows() {
     static DB: CircuitBreaker = CircuitBreaker::new("left", BreakerConfig::new());
-    static API: RetryQuota = RetryQuota::new("left", QuotaConfig::new());
     let membership = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().start_paused(true).build().unwrap().block_on(async {
             let fleet = Fleet::join(MemoryHub::new(), "billing").await.unwrap();
             fleet.share(&DB);
-            fleet.share(&API);
             sleep(4 * SEC).await;
             fleet.leave().await;
         });

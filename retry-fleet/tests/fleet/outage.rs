@@ -33,7 +33,7 @@ async fn an_outage_and_its_end_are_reported_once() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!(
         told[0],
-        "fleet `billing`: the hub cannot be reached: breakers and quotas work alone until it is back"
+        "fleet `billing`: the hub cannot be reached: breakers work alone until it is back"
     );
     assert!(told[1].starts_with("fleet `billing`: the hub is back after 1"), "{told:?}");
 }

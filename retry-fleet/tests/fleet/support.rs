@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_fleet::hub::{Beat, Changed, HubResult, Member, View};
-use retry_fleet::{Ask, Change, Fleet, Grant, Hub, HubError, MemberId, MemoryHub};
+use retry_fleet::{Change, Fleet, Hub, HubError, MemberId, MemoryHub};
 use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -19,10 +19,6 @@ pub(crate) const SEC: Duration = Duration::from_secs(1);
 pub(crate) struct Wire {
     hub: Arc<Mutex<MemoryHub>>,
     is_cut: Arc<AtomicBool>,
-    /// `true` if the hub refuses to lend.
-    is_refusing: Arc<AtomicBool>,
-    /// The number of next answers about quotas that are lost, after the hub has acted.
-    lost_answers: Arc<AtomicU32>,
     requests: Arc<AtomicU64>,
     /// The round-trip time.
     latency: Duration,
@@ -37,8 +33,6 @@ impl Wire {
         Self {
             hub: Arc::new(Mutex::new(hub.clone())),
             is_cut: Arc::default(),
-            is_refusing: Arc::default(),
-            lost_answers: Arc::default(),
             requests: Arc::default(),
             latency,
         }
@@ -59,14 +53,6 @@ impl Wire {
 
     fn hub(&self) -> MemoryHub {
         self.hub.lock().unwrap().clone()
-    }
-
-    pub(crate) fn refuse_to_lend(&self) {
-        self.is_refusing.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn lose_answers(&self, answers: u32) {
-        self.lost_answers.store(answers, Ordering::Relaxed);
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -106,20 +92,6 @@ impl Hub for Wire {
     ) -> HubResult<Changed> {
         self.pass().await?;
         self.back(self.hub().change(fleet, breaker, member, change).await?).await
-    }
-
-    async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
-        self.pass().await?;
-        if self.is_refusing.load(Ordering::Relaxed) {
-            return Err(HubError::unavailable("it lends nothing"));
-        }
-        let answer = self.back(self.hub().lend(fleet, ask).await?).await;
-        let lost = self.lost_answers.load(Ordering::Relaxed);
-        if lost > 0 {
-            self.lost_answers.store(lost - 1, Ordering::Relaxed);
-            return Err(HubError::unavailable("the answer was lost"));
-        }
-        answer
     }
 
     async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {

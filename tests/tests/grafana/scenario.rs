@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 use retry_fleet::hub::{Beat, Changed, HubResult, Member, View};
-use retry_fleet::{Ask, Change, Fleet, Grant, Hub, HubError, MemberId, MemoryHub};
+use retry_fleet::{Change, Fleet, Hub, HubError, MemberId, MemoryHub};
 use retry_runtime::{
     BreakerConfig, Breakers, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, matchers, retry,
 };
@@ -160,9 +160,7 @@ async fn fleet(hour: Hour) {
     let fleet = Fleet::join(hub, "grafana").await.unwrap();
     let config = BreakerConfig::new().failure_threshold(1).timeout(secs(30)).success_threshold(1);
     let breaker = Arc::new(CircuitBreaker::named("grafana.shared".to_owned(), config));
-    let quota = RetryQuota::named("grafana.lent".to_owned(), QuotaConfig::new().capacity(40));
     fleet.share(Arc::clone(&breaker));
-    fleet.share(Arc::new(quota));
     sleep(secs(5)).await;
     breaker.try_acquire().unwrap().failure();
     while hour.is_in(0..25) {
@@ -258,10 +256,6 @@ impl Hub for Wire {
         change: Change,
     ) -> HubResult<Changed> {
         self.pass()?.change(fleet, breaker, member, change).await
-    }
-
-    async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
-        self.pass()?.lend(fleet, ask).await
     }
 
     async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {

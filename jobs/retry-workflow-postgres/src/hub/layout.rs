@@ -21,27 +21,8 @@ CREATE TABLE @breakers (
     held_until int8,
     PRIMARY KEY (fleet, breaker)
 ) WITH (fillfactor = 50);
-CREATE TABLE @quotas (
-    fleet text NOT NULL, quota text NOT NULL, tokens float8 NOT NULL,
-    before int8 NOT NULL, asked int8 NOT NULL, resumed int8 NOT NULL,
-    PRIMARY KEY (fleet, quota)
-) WITH (fillfactor = 50);
-CREATE TABLE @shares (
-    fleet text NOT NULL, quota text NOT NULL, member text NOT NULL, seq int8 NOT NULL,
-    capacity int8 NOT NULL, floor int8 NOT NULL,
-    until int8 NOT NULL, called_back int8 NOT NULL, asked int8 NOT NULL,
-    granted int8 NOT NULL DEFAULT 0, returned int8 NOT NULL DEFAULT 0,
-    PRIMARY KEY (fleet, quota, member)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1);
-CREATE VIEW @lent AS
-    SELECT fleet, quota, member,
-        CASE WHEN until > now THEN capacity
-            WHEN called_back > now THEN least(capacity, floor)
-            ELSE floor END AS tokens
-    FROM @shares, (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS now) AS t;
 ";
 
 const GRANTS: &str = "
-GRANT SELECT, INSERT, UPDATE, DELETE ON @members, @reports, @breakers, @quotas, @shares TO $role;
-GRANT SELECT ON @lent TO $role;
+GRANT SELECT, INSERT, UPDATE, DELETE ON @members, @reports, @breakers TO $role;
 ";

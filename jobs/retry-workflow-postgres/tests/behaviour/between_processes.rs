@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retry_fleet::{Fleet, FleetEvent};
-use retry_runtime::{BreakerConfig, CircuitBreaker, Class, QuotaConfig, RetryQuota};
+use retry_runtime::{BreakerConfig, CircuitBreaker};
 use retry_workflow_postgres::PostgresHub;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::sleep;
@@ -25,7 +25,6 @@ const URL: &str = "RETRY_TEST_MEMBER_OF";
 const NUMBER: &str = "RETRY_TEST_MEMBER";
 const BACKEND: &str = "RETRY_TEST_BACKEND";
 const MEMBERS: usize = 10;
-const CAPACITY: u32 = 1_000;
 const MILLI: Duration = Duration::from_millis(1);
 const SEC: Duration = Duration::from_secs(1);
 /// The time limit of an operation on a busy machine.
@@ -33,9 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 static DB: CircuitBreaker =
     CircuitBreaker::new("db", BreakerConfig::new().timeout(Duration::from_secs(2)));
-static API: RetryQuota = RetryQuota::new("api", QuotaConfig::new().capacity(CAPACITY));
 
-/// A member that calls the backend and spends tokens, until it is killed.
+/// A member that calls the backend, until it is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn member() {
     let Ok(url) = std::env::var(URL) else { return };
@@ -54,17 +52,10 @@ async fn member() {
         _ => {}
     });
     fleet.share(&DB).opens_at(0.5);
-    fleet.share(&API);
     say("joined");
     loop {
         if let Ok(permit) = DB.try_acquire() {
             if call(&backend, number).await { permit.success() } else { permit.failure() }
-        }
-        // Half of the members use all tokens that they get.
-        if number.is_multiple_of(2) {
-            while API.try_acquire(Class::empty()).is_some() {}
-        } else {
-            (0..20).for_each(|_| API.refund());
         }
         sleep(50 * MILLI).await;
     }
@@ -198,46 +189,6 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// Samples how much is lent, until it is dropped.
-struct Watcher(Arc<AtomicU64>, tokio::task::JoinHandle<()>);
-
-impl Watcher {
-    async fn start(url: &str) -> Self {
-        let client = connect(url).await;
-        let most = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&most);
-        let watching = tokio::spawn(async move {
-            let sql = "SELECT coalesce(sum(tokens), 0)::int8 FROM retry_fleet.lent";
-            loop {
-                // The table may not exist yet.
-                if let Ok(row) = client.query_one(sql, &[]).await {
-                    let lent: i64 = row.get(0);
-                    seen.fetch_max(lent.unsigned_abs(), Ordering::SeqCst);
-                }
-                sleep(10 * MILLI).await;
-            }
-        });
-        Self(most, watching)
-    }
-
-    fn most(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// The largest amount that was lent: never more than the capacity.
-    fn end(self) -> u64 {
-        let most = self.most();
-        assert!((1..=u64::from(CAPACITY)).contains(&most), "{most} are lent");
-        most
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.1.abort();
-    }
-}
-
 /// Waits until the hub has heard of all members, and of no others, in the last ten seconds.
 async fn until_living(url: &str, what: &str) {
     let sql = "SELECT count(*) FROM retry_fleet.members \
@@ -303,11 +254,8 @@ async fn ten_processes_share_a_breaker() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_processes_share_a_bucket_through_an_outage_and_kills() {
+async fn ten_processes_go_on_through_an_outage_and_kills() {
     let Some((url, server, backend, address, mut processes)) = ten().await else { return };
-    let watcher = Watcher::start(&url).await;
-    until("lent", PATIENCE, || watcher.most() > 0).await;
-    watcher.end();
     // Whom the hub has never answered cannot lose it.
     until_living(&url, "all have been heard of").await;
 
@@ -320,12 +268,9 @@ async fn ten_processes_share_a_bucket_through_an_outage_and_kills() {
     until("back", PATIENCE, || processes.iter().all(|one| one.has_said("back"))).await;
 
     // Members are killed, and others start.
-    let watcher = Watcher::start(&url).await;
     for number in [0, 3, 6, 8, 2, 0] {
         processes[number] = Process::start(&url, &address, number);
         until("joined", PATIENCE, || processes[number].has_said("joined")).await;
     }
     until_living(&url, "the dead do not count any more").await;
-    let lent = watcher.end();
-    println!("of {CAPACITY} tokens {lent} were lent at most");
 }

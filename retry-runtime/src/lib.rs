@@ -329,7 +329,7 @@ pub use protect::breaker::{
     CircuitBreaker, OwnedPermit, Permit, Rejected, RemoteState, TransitionListener,
 };
 pub use protect::breakers::Breakers;
-pub use protect::quota::{RetryQuota, Share};
+pub use protect::quota::RetryQuota;
 pub use protect::shared::Shared;
 
 pub use event::Event;

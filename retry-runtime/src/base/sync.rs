@@ -7,11 +7,13 @@ use std::sync::{LockResult, PoisonError};
 
 #[cfg(retry_loom)]
 pub(crate) use loom::sync::{
-    Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
+    Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU32, AtomicU64},
 };
 #[cfg(not(retry_loom))]
 pub(crate) use std::sync::{
-    Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
+    Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU32, AtomicU64},
 };
 
 // Not modelled: nothing depends on the order of accesses to these.

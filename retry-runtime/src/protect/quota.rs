@@ -7,27 +7,21 @@
 
 // The public methods come first: the documentation lists methods in this order.
 mod bucket;
-mod share;
 mod recent;
-mod level;
 
 use core::mem;
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::AtomicBool;
 use std::thread;
 
 use retry_rules::QuotaConfig;
 
-use self::level::Level;
 use self::recent::{Asked, Recent};
-use self::share::Terms;
 use crate::base::name::Name;
-use crate::base::sync::{AtomicU64, Mutex, OnceLock, Ordering};
+use crate::base::sync::{AtomicU32, AtomicU64, OnceLock, Ordering};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
 use crate::protect::clock_nanos;
-
-pub use self::share::Share;
 
 /// A token bucket that bounds how many retries calls make together.
 ///
@@ -50,19 +44,14 @@ pub use self::share::Share;
 /// assert_eq!(OUTBOUND.available(), 500);
 /// ```
 pub struct RetryQuota {
-    /// A [`Level`].
-    level: AtomicU64,
+    /// Never more than the capacity.
+    tokens: AtomicU32,
     /// Set if it was reported empty and has not been half full since.
     reported: AtomicBool,
     /// The time up to which refill has been added, as a [`clock_nanos`] time.
     filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
-    /// Set if its tokens are lent by a fleet; otherwise the terms are not checked.
-    is_lent: AtomicBool,
-    /// The tokens that retries have asked for since this was last read; counted only if it is lent.
-    demand: AtomicU32,
-    terms: Mutex<Option<Terms>>,
     /// The recent calls; present once one has ended, if retries are bounded by a share of them.
     recent: OnceLock<Box<Recent>>,
 }
@@ -123,14 +112,7 @@ impl RetryQuota {
     fn refill_by_time(&self, rate: f64) {
         const SEC: f64 = 1e9;
 
-        // A share of the bucket gets the same share of the rate.
-        let part = f64::from(self.level().limit()) / f64::from(self.config.get_capacity());
-        let rate = rate * part;
         let now = clock_nanos::now();
-        if rate <= 0.0 {
-            self.filled_until.store(now, Ordering::Relaxed);
-            return;
-        }
         let since = self.filled_until.load(Ordering::Relaxed);
         let elapsed = now.saturating_sub(since);
         let due = (elapsed as f64 * rate / SEC) as u32;
@@ -168,35 +150,36 @@ impl RetryQuota {
     // Not inlined: only failures lead here.
     #[cold]
     fn put(&self, tokens: u32) {
-        if let Some(level) = self.change(|level| level.put(tokens)) {
-            observe::quota_level(&self.name, level.tokens());
+        let capacity = self.config.get_capacity();
+        let filled = |held: u32| held.saturating_add(tokens).min(capacity);
+        if let Some(level) = self.change(|held| (held < capacity).then(|| filled(held))) {
+            observe::quota_level(&self.name, level);
             // Not immediately, or the quota would be reported again and again around the level at
             // which it cannot pay.
             let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
             let dearest = dearest.max(self.config.get_throttling_cost());
-            if level.tokens() >= dearest.max(level.limit() / 2) {
+            if level >= dearest.max(capacity / 2) {
                 self.reported.store(false, Ordering::Relaxed);
             }
         }
     }
 
     #[inline]
-    fn level(&self) -> Level {
+    fn level(&self) -> u32 {
         // Relaxed here and below: the number guards no other data.
-        Level(self.level.load(Ordering::Relaxed))
+        self.tokens.load(Ordering::Relaxed)
     }
 
     /// Changes the level atomically and returns the new one, or `None` if `to` does not change it.
-    fn change(&self, to: impl Fn(Level) -> Option<Level>) -> Option<Level> {
-        let next = |level: u64| to(Level(level)).map(|next| next.0);
-        let before = self.level.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        before.ok().and_then(next).map(Level)
+    fn change(&self, to: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+        let before = self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, &to);
+        before.ok().and_then(to)
     }
 }
 
 retry_rules::partial_debug!(RetryQuota, |self| {
     name: &self.name,
-    tokens: &self.level().tokens(),
+    tokens: &self.level(),
     config: &self.config,
 });
 
@@ -209,7 +192,7 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl<'a> Reservation<'a> {
-    /// The reservation of a retry for which `quota` has already lent `cost`; 0 without a retry.
+    /// The reservation of a retry for which `quota` has already paid `cost`; 0 without a retry.
     pub(crate) fn of(quota: &'a RetryQuota, cost: u32) -> Self {
         Self { quota, cost }
     }

@@ -1,7 +1,6 @@
 //! The retry quota: its guarantees, and the mistakes that others made.
 
 mod by_calls;
-mod share;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

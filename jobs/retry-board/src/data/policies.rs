@@ -291,6 +291,6 @@ fn quota(quota: &Shared<RetryQuota>) -> QuotaLine {
     QuotaLine {
         name: cut(quota.name(), TEXT),
         available: Some(quota.available()),
-        limit: Some(quota.limit()),
+        limit: Some(quota.config().get_capacity()),
     }
 }

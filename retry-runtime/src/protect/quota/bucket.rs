@@ -1,14 +1,13 @@
 //! The public side of the bucket: creating it, paying, returning tokens, reading the level.
 
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::AtomicBool;
 
 use retry_rules::{Invalid, QuotaConfig};
 
 use super::RetryQuota;
-use super::level::Level;
 use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
-use crate::base::sync::{AtomicU64, Mutex, OnceLock, Ordering, const_fn};
+use crate::base::sync::{AtomicU32, AtomicU64, OnceLock, Ordering, const_fn};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
@@ -96,17 +95,15 @@ impl RetryQuota {
         } else {
             self.config.get_retry_cost()
         };
-        self.enforce_terms();
-        self.note_demand(cost);
         self.refill();
         // Before the share, which counts the retry.
-        let can_pay = self.level().tokens() >= cost;
+        let can_pay = self.level() >= cost;
         if can_pay && !self.is_within_share() {
             return None;
         }
-        match self.change(|level| level.take(cost)) {
+        match self.change(|held| held.checked_sub(cost)) {
             Some(level) => {
-                observe::quota_level(&self.name, level.tokens());
+                observe::quota_level(&self.name, level);
                 Some(cost)
             }
             None => {
@@ -195,7 +192,7 @@ impl RetryQuota {
     #[inline]
     pub fn refund(&self) {
         self.call_ended();
-        if !self.level().is_full() {
+        if self.level() < self.config.get_capacity() {
             self.put(self.config.get_success_refund());
         }
     }
@@ -207,9 +204,8 @@ impl RetryQuota {
     /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).available(), 500);
     /// ```
     pub fn available(&self) -> u32 {
-        self.enforce_terms();
         self.refill();
-        self.level().tokens()
+        self.level()
     }
 
     /// Fills the bucket.
@@ -249,14 +245,11 @@ impl RetryQuota {
     const_fn! {
     const fn valid(name: Name, config: QuotaConfig) -> Self {
         Self {
-            level: AtomicU64::new(Level::full(config.get_capacity()).0),
+            tokens: AtomicU32::new(config.get_capacity()),
             reported: AtomicBool::new(false),
             filled_until: AtomicU64::new(0),
             config,
             name,
-            is_lent: AtomicBool::new(false),
-            demand: AtomicU32::new(0),
-            terms: Mutex::new(None),
             recent: OnceLock::new(),
         }
     }

@@ -45,7 +45,7 @@ pub trait LimitAttempts {
     fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F>;
 }
 
-/// Turns the end of an attempt into its outcome, an `R`. Apart from [`LimitAttempts`]: an `R` that
+/// Turns the end of an attempt into its outcome, an `R`. Apart from `LimitAttempts`: an `R` that
 /// cannot represent an interruption would be reported there again.
 pub trait LimitOutcome<R>: LimitAttempts {
     /// Records whether the attempt has timed out, and returns its outcome.

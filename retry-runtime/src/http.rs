@@ -36,7 +36,7 @@ use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::base::quota_code::quota_code;
 
-pub use self::check_body::{CheckBody, check_body};
+pub use self::check_body::{CheckBody, ReadableResponse, check_body};
 
 /// The head of a response: its status and headers, and where it came from.
 ///

@@ -46,7 +46,7 @@ pub(crate) fn list(
             let message = format!("`{option}` takes a list: write `{option} = [transient]`");
             return Err(error(option, message));
         }
-        // What is not a matcher is no entry of a list either.
+        // An expression that is not a matcher is not an entry of a list either.
         let read = |input: ParseStream| matcher(input, option);
         read.parse2(rest.clone())?;
         let written = token_text(&rest);

@@ -134,7 +134,7 @@ impl Draft {
         self.written = self.written.with(field);
     }
 
-    /// Returns this draft with its fields over those of another one.
+    /// Returns this draft, whose fields replace the fields of another one.
     ///
     /// # Errors
     /// It has a factor for a jitter that the other one does not have.

@@ -74,7 +74,7 @@ impl<'a, R> Hedges<'a, R> {
     }
 
     /// Takes the outcome of a race that a time limit has ended, if a member of it failed before.
-    /// `permit` is then that of a member.
+    /// `permit` is then the permit of a member.
     #[cold]
     pub(crate) fn timed_out(&mut self, permit: Option<&mut Option<Permit<'a>>>) -> Option<R> {
         let is_kept = self.race.as_mut()?.timed_out(permit.unwrap_or(&mut None));

@@ -386,7 +386,7 @@ impl<K: Default, T: CallTiming> Session<K, T> {
 
     /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of
     /// its members failed, the failure of that member. It replaces the failures of earlier attempts,
-    /// and the wait that a server asked for with them. `permit` is then that of a member.
+    /// and the wait that a server asked for with them. `permit` is then the permit of a member.
     #[inline]
     pub fn hedged<'a, R>(
         &mut self,
@@ -405,7 +405,7 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         last
     }
 
-    /// The last failure is another one than that of the last attempt.
+    /// The last failure is not the failure of the last attempt.
     #[cold]
     pub(crate) fn forget_last(&mut self) {
         if let Some(waiting) = &mut self.waiting {

@@ -346,7 +346,7 @@ impl<E> ErrorRules<E> {
     }
 
     /// Returns the wait that closures set after the failure of attempt `attempt`, or the end of the
-    /// call. Each closure gets the wait of the one before it, and those of the call come last.
+    /// call. Each closure gets the wait of the one before it; the closures of the call come last.
     pub(super) fn wait_by(
         &self,
         failed: &FailedAttempt<'_, E>,

@@ -180,13 +180,13 @@ impl<'r> Race<'r> {
         self.losers.as_deref()
     }
 
-    /// Ends a race whose members were dropped: all permits but that of its outcome are returned.
+    /// Ends a race whose members were dropped: returns all permits but the permit of its outcome.
     pub(crate) fn end(&mut self) {
         self.running.clear();
     }
 
     /// Ends a race that a time limit has ended, and whose members were dropped. Returns whether the
-    /// outcome that was kept is its outcome. `permit` is then that of one of its members.
+    /// outcome that was kept is its outcome. `permit` is then the permit of a member.
     #[cold]
     pub(crate) fn timed_out(&mut self, permit: &mut Option<Permit<'r>>) -> bool {
         if permit.is_none() {
@@ -201,7 +201,7 @@ impl<'r> Race<'r> {
     }
 
     /// Polls the members, unless the first one `is_polled` already, and begins another hedge when it
-    /// is due. `permit` is that of the first member, and at the end that of the outcome in hand.
+    /// is due. `permit` belongs to the first member, and at the end to the outcome in hand.
     #[cold]
     pub(crate) fn poll<M: Members + ?Sized>(
         &mut self,

@@ -23,8 +23,8 @@ pub enum NeedsCall {}
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
     /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
-    /// is ignored: [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once
-    /// per name.
+    /// is ignored: [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure,
+    /// once per name.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -71,7 +71,8 @@ where
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
     /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored:
-    /// [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once per name.
+    /// [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure, once per
+    /// name.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};

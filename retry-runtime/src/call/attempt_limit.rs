@@ -131,13 +131,6 @@ impl CallLimits {
         self.timing.timed_out = kind;
     }
 
-    /// Limits an attempt that begins now.
-    #[inline(always)]
-    pub(crate) fn limit<F>(&self, attempt: F) -> AttemptLimit<F> {
-        let limit = self.next().map(|next| Limit::new(next, |interrupted| interrupted));
-        AttemptLimit { attempt, limit }
-    }
-
     /// The limit that is reached first, and when. `None` if it is beyond what the clock can represent.
     pub(crate) fn next(&self) -> Option<(Instant, LimitKind, Duration)> {
         let timeout =
@@ -171,7 +164,8 @@ impl LimitAttempts for CallLimits {
 
     #[inline(always)]
     fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F> {
-        self.limit(attempt)
+        let limit = self.next().map(|next| Limit::new(next, |interrupted| interrupted));
+        AttemptLimit { attempt, limit }
     }
 }
 
@@ -296,29 +290,18 @@ pin_project_lite::pin_project! {
     }
 }
 
-impl<F, R, L: Future<Output = (LimitKind, R)>> AttemptLimit<F, L> {
-    /// Polls the attempt with `poll`, and then the limit: an attempt that is ready was in time.
+impl<F: Future, R, L: Future<Output = (LimitKind, R)>> Future for AttemptLimit<F, L> {
+    type Output = Limited<F::Output, R>;
+
+    /// Polls the attempt, and then the limit: an attempt that is ready was in time.
     #[inline]
-    pub(crate) fn poll_with<T>(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        poll: impl FnOnce(Pin<&mut F>, &mut Context<'_>) -> Poll<T>,
-    ) -> Poll<Limited<T, R>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if let Poll::Ready(outcome) = poll(this.attempt, cx) {
+        if let Poll::Ready(outcome) = this.attempt.poll(cx) {
             return Poll::Ready(Ok(outcome));
         }
         let Some(limit) = this.limit.as_pin_mut() else { return Poll::Pending };
         limit.poll(cx).map(Err)
-    }
-}
-
-impl<F: Future, R, L: Future<Output = (LimitKind, R)>> Future for AttemptLimit<F, L> {
-    type Output = Limited<F::Output, R>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_with(cx, F::poll)
     }
 }
 

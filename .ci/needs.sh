@@ -10,10 +10,11 @@ need() {
     install_of[$1]=$4
 }
 
-# Debian installs some programs into folders that are not on everybody's path.
-more_folders=(/usr/sbin /usr/lib/postgresql/*/bin /usr/lib*/faketime /usr/lib/*/faketime)
+# Debian installs some programs into folders that are not on everybody's path. They are looked up each
+# time: an installation makes new ones.
 has() {
     local program folder found
+    local more_folders=(/usr/sbin /usr/lib/postgresql/*/bin /usr/lib*/faketime /usr/lib/*/faketime)
     for program in "$@"; do
         found=$(command -v "$program") || found=
         for folder in "${more_folders[@]}"; do

@@ -1,8 +1,6 @@
 //! [`Hub`]: the meeting point of a fleet's members. It stores their reports and changes them by the
 //! rules of this crate; it decides nothing itself.
 
-#[cfg(any(test, feature = "testing"))]
-pub mod contract;
 mod error;
 mod memory;
 
@@ -31,15 +29,8 @@ pub type HubResult<T> = Result<T, HubError>;
 ///   the row locked.
 /// - Members retry after [`HubError::Unavailable`]; [`Fleet::join`](crate::Fleet::join) returns
 ///   [`HubError::Refused`].
-/// - The feature `testing` has a test for each promise on this page:
-///
-#[cfg_attr(feature = "testing", doc = "```no_run")]
-#[cfg_attr(not(feature = "testing"), doc = "```ignore")]
-/// # use retry_fleet::MemoryHub as MyHub;
-/// // In `tests/my_hub.rs`; the second value lives as long as the test.
-/// retry_fleet::hub_contract!(async || Some((MyHub::new(), ())));
-/// # fn main() {}
-/// ```
+/// - The repository has a test for each promise on this page, in `tests/fixtures/contract`: a crate
+///   that is not published, and can be copied.
 pub trait Hub: Send + Sync + 'static {
     /// Records what a member reports, and returns what is new. Every member calls this all the
     /// time, so it should be a single query.

@@ -111,7 +111,6 @@
 //! | feature | default | |
 //! | --- | --- | --- |
 //! | `metrics` | | gauges and counters of the fleet, through the `metrics` facade |
-//! | `testing` | | the contract that every hub passes, for a hub of your own |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -85,7 +85,6 @@
 //! | --- | --- | --- |
 //! | `sqlite` | yes | [`SqliteStore`]; SQLite is compiled in |
 //! | `metrics` | | gauges and counters of each job, through the `metrics` facade |
-//! | `testing` | | the contract that every store passes, for a store of your own |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // Bottom-up: each module imports from those above it.

@@ -5,8 +5,6 @@
 //! `PostgresStore`, for jobs on many machines, is in the crate `retry-workflow-postgres`. Nothing
 //! above this trait knows SQL.
 
-#[cfg(any(test, feature = "testing"))]
-pub mod contract;
 mod changes;
 mod check;
 #[doc(hidden)]
@@ -155,16 +153,8 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// - Methods return a [`StoreFuture`], so that a store can be a `dyn Store`: their bodies are
 ///   `Box::pin(async move { … })`. A store that adds something to another one returns the other
 ///   one's futures for all the rest.
-/// - The feature `testing` has a test for each promise on this page. With it, the whole test of a
-///   store is:
-///
-#[cfg_attr(feature = "testing", doc = "```no_run")]
-#[cfg_attr(not(feature = "testing"), doc = "```ignore")]
-/// # use retry_workflow::MemoryStore as MyStore;
-/// // In `tests/my_store.rs`; the second value lives as long as the test.
-/// retry_workflow::store_contract!(|| (MyStore::new(), ()));
-/// # fn main() {}
-/// ```
+/// - The repository has a test for each promise on this page, in `tests/fixtures/contract`: a crate
+///   that is not published, and can be copied.
 pub trait Store: Send + Sync + 'static {
     /// Returns the time by this store's clock: the only one that jobs use, and what they pass to
     /// the other methods. It never goes backwards, whatever happens to the system's clock.

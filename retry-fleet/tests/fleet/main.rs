@@ -7,5 +7,5 @@ mod simulation;
 mod support;
 
 mod contract {
-    retry_fleet::hub_contract!(paused, async || Some((retry_fleet::MemoryHub::new(), ())));
+    retry_tests_contract::hub_contract!(paused, async || Some((retry_fleet::MemoryHub::new(), ())));
 }

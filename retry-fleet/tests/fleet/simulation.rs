@@ -2,7 +2,7 @@
 //! have: what sharing gains, and which faults it survives. Two hundred show it as a thousand do,
 //! for each bound is one of a share, of a time, or of the whole fleet. The figures in the crate's
 //! documentation are those of a thousand, which
-//! `MEMBERS=1000 cargo test -p retry-fleet --features testing simulation -- --nocapture` prints.
+//! `MEMBERS=1000 cargo test -p retry-fleet simulation -- --nocapture` prints.
 //!
 //! Members call between twenty times a second and once in five seconds, spread evenly over the
 //! orders of magnitude. A round trip to the hub takes 2 to 40 ms.

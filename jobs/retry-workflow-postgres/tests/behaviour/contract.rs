@@ -7,11 +7,11 @@ use retry_workflow_postgres::PostgresStore;
 use super::fixture::{Place, execute, store};
 
 mod through_one_connection {
-    retry_workflow::store_contract!(async super::one_connection);
+    retry_tests_contract::store_contract!(super::one_connection);
 }
 
 mod through_a_pool_with_least_rights {
-    retry_workflow::store_contract!(async super::least_rights);
+    retry_tests_contract::store_contract!(super::least_rights);
 }
 
 async fn one_connection() -> Option<(PostgresStore, Place)> {

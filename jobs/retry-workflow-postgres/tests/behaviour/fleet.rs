@@ -6,11 +6,11 @@ use retry_workflow_postgres::{PostgresHub, PostgresOptions};
 use super::fixture::{Place, execute};
 
 mod through_a_pool {
-    retry_fleet::hub_contract!(async || super::hub());
+    retry_tests_contract::hub_contract!(async || super::hub());
 }
 
 mod with_least_rights {
-    retry_fleet::hub_contract!(super::least_rights);
+    retry_tests_contract::hub_contract!(super::least_rights);
 }
 
 /// A hub and its schema; `None` if there is no server.

@@ -879,10 +879,3 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.changes.changed(job, seen).await) })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    crate::store_contract!(|| (MemoryStore::new(), ()));
-}

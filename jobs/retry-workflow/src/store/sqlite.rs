@@ -672,13 +672,3 @@ impl Store for SqliteStore {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    crate::store_contract!(|| {
-        let folder = tempfile::tempdir().expect("a folder");
-        (SqliteStore::open(folder.path().join("store.db")).expect("a store"), folder)
-    });
-}

@@ -6,6 +6,7 @@
 #[macro_use]
 mod forward;
 mod audit;
+mod contract;
 mod dead_letters;
 mod graph;
 mod graph_property;

@@ -1,0 +1,17 @@
+//! The contract of stores, in memory and in a file.
+
+mod memory {
+    use retry_workflow::MemoryStore;
+
+    retry_tests_contract::store_contract!(async || Some((MemoryStore::new(), ())));
+}
+
+#[cfg(feature = "sqlite")]
+mod sqlite {
+    use retry_workflow::SqliteStore;
+
+    retry_tests_contract::store_contract!(async || {
+        let folder = tempfile::tempdir().expect("a folder");
+        Some((SqliteStore::open(folder.path().join("store.db")).expect("a store"), folder))
+    });
+}

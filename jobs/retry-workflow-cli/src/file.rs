@@ -38,7 +38,7 @@ use self::item_path::ItemPath;
 use crate::steps::command_env::{Agent, Workspace};
 use crate::steps::environment::Environment;
 use crate::steps::step::Steps;
-use crate::template::scope::Scope;
+use crate::template::scope::{Scope, StepOutputs};
 use crate::template::text::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
@@ -346,7 +346,7 @@ impl WorkflowFile {
             map: Arc::clone(map),
             workspace: Arc::clone(&self.workspace),
             placeholders: placeholders.into_iter().cloned().collect(),
-            captured: BTreeMap::new(),
+            given: StepOutputs::default(),
         })
     }
 

@@ -4,9 +4,7 @@
 //! tasks. `mapreduce` is a job of items and, once these have ended, a chain in a job of its own:
 //! `import-1/reduce-1`. If items are re-driven, another `reduce` follows.
 
-mod commands;
 mod edited;
-mod chain;
 mod handlers;
 mod finish;
 mod input;
@@ -14,8 +12,8 @@ mod items;
 mod records;
 mod reducing;
 mod tasks;
+mod chain;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,12 +24,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::chain::Chain;
+use self::edited::RecordedSteps;
 pub(crate) use self::finish::is_due as is_finish_due;
 use self::handlers::add_handlers;
 use self::input::InputItems;
 use self::items::ItemSteps;
 use self::reducing::{Reducing, summary};
-use self::tasks::{Task, run_chain};
+use self::tasks::Task;
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{
     ItemPriority, KeyLimit, KeyLimitValue, Limits, MapPlan, Schedule, WorkflowFile, WorkflowPlan,
@@ -39,14 +38,12 @@ use crate::file::{
 use crate::steps::list::AttemptTerms;
 use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
-use crate::template::placeholder::Captured;
-use crate::template::scope::Scope;
+use crate::template::scope::{Scope, StepOutputs};
 use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
-use retry_workflow::work::WorkOutcome;
 use retry_workflow::{
-    Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus,
-    OnItemFailure, Rate, StopReason, Store, StoreError, WorkflowError,
+    Counts, ErrorPolicy, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, OnItemFailure,
+    Rate, StopReason, Store, StoreError, WorkflowError,
 };
 
 /// The record of a job's workflow file.
@@ -155,14 +152,14 @@ impl FileRun<'_> {
     }
 
     /// The same with the file's own settings, for its items or tasks.
-    fn runner_of_file(self, job: &Job, captured: &BTreeMap<String, Captured>) -> JobRunner {
+    fn runner_of_file(self, job: &Job, given: &StepOutputs) -> JobRunner {
         let mut policy = self.file.error_policy().clone();
         if self.settings.is_closing {
             // Late items count as failed.
             policy =
                 policy.continue_on_failure(true).max_failures(u64::MAX).minimum_items(u64::MAX);
         }
-        add_handlers(self.runner(job, policy), self.file, captured)
+        add_handlers(self.runner(job, policy), self.file, given)
     }
 }
 
@@ -309,7 +306,7 @@ pub(crate) async fn make_due(store: &dyn Store, job: &str) -> Result<u64, StoreE
 
 /// Removes a job with its keys in the store; returns how many items it had.
 pub(crate) async fn remove(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
-    let keys = [commands::key(job), chain::key(job), Reducing::key(job), edited::key(job)];
+    let keys = [edited::key(job), Reducing::key(job)];
     Job::remove(store, job, keys).await
 }
 
@@ -366,7 +363,7 @@ impl Tasks {
 
     /// The commands of a chain that has started.
     pub(crate) async fn begun(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
-        let number = commands::number(store, job).await?;
+        let number = chain::number(store, job).await?;
         Ok(number.map(|number| Self { number, is_chain: true }))
     }
 
@@ -426,17 +423,17 @@ async fn run_plan(
     job: Job,
     checked: Option<CheckedInput>,
 ) -> Result<Reports, WorkflowError> {
-    let FileRun { store, file, settings, .. } = run;
+    let FileRun { file, settings, .. } = run;
     let workspace = &file.workspace;
     match &file.plan {
         WorkflowPlan::Standard(steps) => {
-            let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
-            Ok(Reports::of(run_chain(run, &chain, job).await?))
+            let chain = Chain { steps, scope: Scope::default(), postpones: true };
+            Ok(Reports::of(chain.run(run, job).await?))
         }
         WorkflowPlan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
             descriptors::allow_for(most, workspace.tap.is_some());
-            let runner = run.runner_of_file(&job, &BTreeMap::new());
+            let runner = run.runner_of_file(&job, &StepOutputs::default());
             let runner = limited(runner.max_parallel(most), &Limits::default(), settings.rate);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
@@ -464,11 +461,11 @@ async fn map_reduce(
 ) -> Result<Reports, WorkflowError> {
     let FileRun { store, file, settings, .. } = run;
     let id = job.id.clone();
-    let restarts = edited::remember(&**store, &id, &map.steps, settings.restart_items).await?;
-    let mut captured = BTreeMap::new();
+    let restarts = edited::remember_map(&**store, &id, &map.steps, settings.restart_items).await?;
+    let mut given = StepOutputs::default();
     if let Some(steps) = &map.setup {
         match set_up(run, &job, steps).await? {
-            Ok(known) => captured = known,
+            Ok(captured) => given = captured,
             Err(report) => {
                 return Ok(match JobReport::load(&**store, &id).await? {
                     Some(job) => Reports { setup: Some(report), ..Reports::of(job) },
@@ -484,7 +481,7 @@ async fn map_reduce(
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     descriptors::allow_for(most, file.workspace.tap.is_some());
-    let runner = run.runner_of_file(&job, &captured).max_parallel(most);
+    let runner = run.runner_of_file(&job, &given).max_parallel(most);
     let runner = limited(runner, &map.limits, settings.rate);
     let runner = set(runner, map.priority.clone(), |runner, priority: ItemPriority| {
         runner.priority(move |item| priority.of(item).unwrap_or_default())
@@ -493,7 +490,7 @@ async fn map_reduce(
     let work = ItemSteps {
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
-        captured: captured.clone(),
+        given: given.clone(),
         terms: AttemptTerms {
             limit: map.agent_timeout,
             keeps_place: matches!(
@@ -508,7 +505,7 @@ async fn map_reduce(
         None => runner.resume(&id, work).await?,
         Some(reader) => {
             let begun = store.counts(&id).await?.total() > 0;
-            let reader = reader.with_captured(captured.clone());
+            let reader = reader.given(given.clone());
             let checked = match checked {
                 None if reader.is_file() => Some(check(reader.clone()).await?),
                 checked => checked,
@@ -526,11 +523,11 @@ async fn map_reduce(
         let reduce =
             part(&**store, &report.job, &reduce, &format!("{}, reduce", file.name())).await?;
         let map = Some(Arc::new(summary(&**store, &report).await?));
-        let scope = Scope { map, captured, ..Scope::default() };
-        let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), scope));
+        let scope = Scope { map, given, ..Scope::default() };
         let schedule = Schedule::default();
         let settings = &RunSettings { schedule, ..settings.clone() };
-        let ended = run_chain(FileRun { settings, ..run }, &chain, reduce).await?;
+        let chain = Chain { steps, scope, postpones: true };
+        let ended = chain.run(FileRun { settings, ..run }, reduce).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(&**store, &id).await?;
         }
@@ -568,33 +565,22 @@ async fn set_up(
     run: FileRun<'_>,
     job: &Job,
     steps: &Steps,
-) -> Result<Result<BTreeMap<String, Captured>, JobReport>, WorkflowError> {
+) -> Result<Result<StepOutputs, JobReport>, WorkflowError> {
     let FileRun { store, file, .. } = run;
     let id = format!("{}{SETUP}", job.id);
     let setup = part(&**store, job, &id, &format!("{}, setup", file.name())).await?;
-    let mut chain = Chain::new(Arc::clone(store), steps.clone(), Scope::default());
-    // The items wait for it.
-    chain.postpones = false;
-    let chain = Arc::new(chain);
     // Steps may have been added to it.
-    let known = commands::number(&**store, &id).await?.unwrap_or(0);
+    let known = chain::number(&**store, &id).await?.unwrap_or(0);
     let is_whole = usize::try_from(known).is_ok_and(|known| known >= steps.0.len());
     if setup.status != JobStatus::Finished || !is_whole {
-        let report = run_chain(run, &chain, setup).await?;
+        // The items wait for it: its steps do not come back later.
+        let chain = Chain { steps, scope: Scope::default(), postpones: false };
+        let report = chain.run(run, setup).await?;
         if report.job.status != JobStatus::Finished {
             return Ok(Err(report));
         }
     }
-    let cx = ItemContext::new(id, "setup", "setup");
-    let scope = chain.before(steps.0.len(), &file.workspace, &cx).await;
-    let scope = scope.map_err(|outcome| {
-        WorkflowError::input(match outcome {
-            WorkOutcome::Failed { failure, .. } => failure.to_string(),
-            WorkOutcome::NotBegun { why, .. } => why,
-            other => format!("{other:?}"),
-        })
-    })?;
-    Ok(Ok(scope.captured))
+    Ok(Ok(RecordedSteps::read(&**store, &id).await?.captured_before(steps.0.len())))
 }
 
 /// Checks an input off the runtime, because it may take a while.
@@ -634,27 +620,25 @@ pub(crate) async fn changed(
     file: &WorkflowFile,
     restarts: bool,
 ) -> Result<Option<String>, StoreError> {
-    let chain = async |job: &str, steps: &Steps, later: &[&Steps], place: &str| {
-        let why = commands::changed(store, job, steps, later, restarts).await?;
+    let chain = async |job: &str, steps: &Steps, place: &str| {
+        let why = edited::chain_changed(store, job, steps, restarts).await?;
         Ok::<_, StoreError>(why.map(|why| format!("{place}{why}")))
     };
     let found = match &file.plan {
-        WorkflowPlan::Standard(steps) => chain(&job.id, steps, &[], "").await?,
+        WorkflowPlan::Standard(steps) => chain(&job.id, steps, "").await?,
         WorkflowPlan::MapReduce(map) => {
             let mut found = None;
             if let Some(steps) = &map.setup {
-                let later = file.handlers.values().chain(&map.reduce).chain([&map.steps]);
-                let later: Vec<_> = later.collect();
-                found = chain(&format!("{}{SETUP}", job.id), steps, &later, "in setup, ").await?;
+                found = chain(&format!("{}{SETUP}", job.id), steps, "in setup, ").await?;
             }
             if let (None, Some(steps)) = (&found, &map.reduce)
                 && let Some(reducing) = Reducing::find(store, &job.id).await?
                 && !reducing.done
             {
-                found = chain(&reducing.job(&job.id), steps, &[], "in reduce, ").await?;
+                found = chain(&reducing.job(&job.id), steps, "in reduce, ").await?;
             }
             match found {
-                None => edited::changed(store, job, &map.steps, restarts).await?,
+                None => edited::map_changed(store, job, &map.steps, restarts).await?,
                 found => found,
             }
         }

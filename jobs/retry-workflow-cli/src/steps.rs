@@ -12,7 +12,6 @@ pub(crate) mod stream;
 pub(crate) mod process;
 pub(crate) mod exit_codes;
 pub(crate) mod interruption;
-pub(crate) mod vault;
 pub(crate) mod retry_after;
 pub(crate) mod command_env;
 pub(crate) mod step;

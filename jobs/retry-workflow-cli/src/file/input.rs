@@ -9,7 +9,7 @@ pub(crate) mod select;
 pub(crate) mod check;
 mod pipe;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
 use crate::template::expression::Types;
 use crate::template::path::at;
-use crate::template::placeholder::{Captured, Meaning, Placeholder};
+use crate::template::placeholder::{Meaning, Placeholder};
+use crate::template::scope::StepOutputs;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::store::NewItem;
@@ -65,17 +66,17 @@ pub(crate) struct InputReader {
     pub(super) workspace: Arc<Workspace>,
     /// The placeholders of the steps.
     pub(super) placeholders: Vec<Placeholder>,
-    /// The values captured by `setup`.
-    pub(crate) captured: BTreeMap<String, Captured>,
+    /// The outputs of `setup`.
+    pub(crate) given: StepOutputs,
 }
 
 /// Receives the items to be processed.
 pub(crate) type Give<'a> = dyn FnMut(NewItem) -> Result<(), Halt> + 'a;
 
 impl InputReader {
-    /// Sets what `setup` has captured.
-    pub(crate) fn with_captured(self, captured: BTreeMap<String, Captured>) -> Self {
-        Self { captured, ..self }
+    /// Sets the outputs of `setup`.
+    pub(crate) fn given(self, given: StepOutputs) -> Self {
+        Self { given, ..self }
     }
 
     /// Returns whether the input can be read twice.

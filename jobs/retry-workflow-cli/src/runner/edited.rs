@@ -1,63 +1,89 @@
-//! Items that have begun, and whose steps have been edited since: they continue if the steps that
-//! they have finished are the first steps of the edited list.
+//! The steps of a job as a process last ran them, and whether they may have been edited since: what
+//! has begun continues if the steps that it has finished are the first steps of the edited list.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::records;
-use crate::steps::list::Misfit;
-use crate::steps::step::{StepId, Steps};
+use crate::steps::list::EditedStep;
+use crate::steps::step::{Step, StepId, Steps};
+use crate::template::placeholder::Captured;
+use crate::template::scope::StepOutputs;
 use crate::terminal::text::count;
 use retry_workflow::job::WorkerRecord;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{Filter, ItemRecord, ItemState, Job, Store, StoreError, work};
 
-/// The steps of a map when a process last worked on it.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct MapSteps {
-    steps: Vec<RecordedStep>,
-    /// Items that cannot continue with these steps start over.
-    #[serde(default)]
+/// The steps of a map or a chain when a process last worked on it.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct RecordedSteps {
+    pub(super) steps: Vec<RecordedStep>,
+    /// Items of a map that cannot continue with these steps start over.
     restarts: bool,
+    /// The captured outputs of a chain, by the place of the step that they come from.
+    pub(super) captured: BTreeMap<usize, BTreeMap<String, Captured>>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct RecordedStep {
+pub(super) struct RecordedStep {
+    /// Its name; in a chain, that of its task.
+    pub(super) name: String,
     id: StepId,
     /// A hash of everything in it.
     source: String,
-    /// The text that it runs.
-    text: String,
 }
 
-impl MapSteps {
-    fn new(steps: &Steps, restarts: bool) -> Self {
-        let steps = steps.0.iter().map(|step| RecordedStep {
-            id: step.id(),
-            source: step.text.source.clone(),
-            text: step.run.written(),
-        });
-        Self { steps: steps.collect(), restarts }
+impl RecordedStep {
+    pub(super) fn new(name: String, step: &Step) -> Self {
+        Self { name, id: step.id(), source: step.text.source.clone() }
+    }
+}
+
+impl RecordedSteps {
+    /// Reads the record of a job; an empty one if it has not begun.
+    pub(super) async fn read(store: &dyn Store, job: &str) -> Result<Self, StoreError> {
+        Ok(records::read(store, &key(job)).await?.unwrap_or_default())
+    }
+
+    /// The outputs that steps before this place have captured.
+    pub(super) fn captured_before(&self, at: usize) -> StepOutputs {
+        let captured = self.captured.range(..at).flat_map(|(_, captured)| captured.clone());
+        StepOutputs { last: None, captured: captured.collect() }
+    }
+
+    /// Changes the record of a job.
+    pub(super) async fn update(
+        store: &dyn Store,
+        job: &str,
+        mut change: impl FnMut(&mut Self),
+    ) -> Result<(), StoreError> {
+        records::update(store, &key(job), |found: Option<Self>| {
+            let mut record = found.unwrap_or_default();
+            change(&mut record);
+            Some(record)
+        })
+        .await
     }
 }
 
 /// Returns why items of a map cannot continue with these steps, if any cannot and may not start
 /// over.
-pub(super) async fn changed(
+pub(super) async fn map_changed(
     store: &dyn Store,
     job: &Job,
     steps: &Steps,
     restarts: bool,
 ) -> Result<Option<String>, StoreError> {
-    let before: Option<MapSteps> = records::read(store, &key(&job.id)).await?;
-    let before = before.map(|record| record.steps);
+    let before = RecordedSteps::read(store, &job.id).await?.steps;
     // All items have been checked against these steps, or have begun with them.
-    if before.as_ref() == Some(&MapSteps::new(steps, false).steps) {
+    if before == of_map(steps) {
         return Ok(None);
     }
     // This process may have reserved the job already.
     let is_other =
         |worker: &&WorkerRecord| worker.is_live(store.now()) && !worker.is_of_this_process();
-    if before.is_some()
+    if !before.is_empty()
         && let Some(worker) = job.workers.iter().find(is_other)
     {
         return Ok(Some(format!(
@@ -73,34 +99,61 @@ pub(super) async fn changed(
     let begun = Filter::job(&job.id).states([ItemState::Pending, ItemState::Leased]);
     let (mut first, mut number) = (None, 0_u64);
     records::each_item(store, &begun, |item| {
-        if let Some(misfit) = misfit(&item, steps) {
+        if let Some(edited) = edited(&item, steps) {
             number += 1;
-            first.get_or_insert((item.id, misfit));
+            first.get_or_insert((item.id, edited));
         }
     })
     .await?;
-    Ok(first.map(|(item, misfit)| {
-        let before = before.unwrap_or_default();
-        let was = before.iter().find(|step| step.id == misfit.was);
-        let what = misfit.described(was.map(|step| step.text.as_str()));
+    Ok(first.map(|(item, edited)| {
         let others = match number - 1 {
             0 => String::new(),
             others => format!(" (and {} like it)", count(others, "item")),
         };
-        refusal(&format!("item `{}` has finished {what}{others}", OneLine(&item)), &job.id)
+        refusal(&format!("item `{}` has finished {edited}{others}", OneLine(&item)), &job.id)
     }))
+}
+
+/// Returns why these steps cannot continue a chain: steps that have finished were edited, or steps
+/// inside the one that has begun. The others may change, because that is how they are fixed.
+pub(super) async fn chain_changed(
+    store: &dyn Store,
+    job: &str,
+    steps: &Steps,
+    restarts: bool,
+) -> Result<Option<String>, StoreError> {
+    let mut done = Vec::new();
+    let (mut within, mut removed) = (None, None);
+    for (at, was) in RecordedSteps::read(store, job).await?.steps.into_iter().enumerate() {
+        let Some(item) = store.item(job, &was.name).await? else { break };
+        match steps.0.get(at) {
+            _ if item.state == ItemState::Succeeded => done.push(was.id),
+            None => removed = Some(was.name),
+            Some(step) if !restarts => {
+                within = within.or(changed_within(&item, &Steps(vec![step.clone()])));
+            }
+            Some(_) => {}
+        }
+    }
+    let what = match (steps.begin_with(&done), removed) {
+        (Ok(()), None) => return Ok(within),
+        (Ok(()), Some(name)) => {
+            format!("`{}` has begun, but no longer exists", OneLine(&name))
+        }
+        (Err(edited), _) => format!("{} has finished {edited}", OneLine(job)),
+    };
+    Ok(Some(format!("{what}; undo the edit, or start a new job with `run FILE`")))
 }
 
 /// Returns why a step or a task cannot continue, if its item has begun.
 pub(super) fn changed_within(item: &ItemRecord, steps: &Steps) -> Option<String> {
-    let misfit = misfit(item, steps)?;
-    let what = format!("`{}` has finished {misfit}", OneLine(&item.id));
+    let what = format!("`{}` has finished {}", OneLine(&item.id), edited(item, steps)?);
     Some(refusal(&what, &item.job))
 }
 
-fn misfit(item: &ItemRecord, steps: &Steps) -> Option<Misfit> {
+fn edited(item: &ItemRecord, steps: &Steps) -> Option<EditedStep> {
     let checkpoint = work::checkpoint(item).filter(|_| !item.state.is_final())?;
-    steps.fit(&checkpoint).err()
+    steps.continue_from(&checkpoint).err()
 }
 
 fn refusal(what: &str, job: &str) -> String {
@@ -111,26 +164,28 @@ fn refusal(what: &str, job: &str) -> String {
     )
 }
 
-/// Records these steps as the steps of the job. Returns whether items that cannot continue with
-/// them start over, as they do from then on if `restarts` is set.
-pub(super) async fn remember(
+/// Records these steps as the steps of a map. Returns whether items that cannot continue with them
+/// start over, as they do from then on if `restarts` is set.
+pub(super) async fn remember_map(
     store: &dyn Store,
     job: &str,
     steps: &Steps,
     restarts: bool,
 ) -> Result<bool, StoreError> {
     let mut restarts = restarts;
-    records::update(store, &key(job), |before: Option<MapSteps>| {
-        let mut record = MapSteps::new(steps, restarts);
-        record.restarts |=
-            before.is_some_and(|before| before.restarts && before.steps == record.steps);
-        restarts = record.restarts;
-        Some(record)
+    RecordedSteps::update(store, job, |record| {
+        let now = of_map(steps);
+        restarts |= record.restarts && record.steps == now;
+        (record.steps, record.restarts) = (now, restarts);
     })
     .await?;
     Ok(restarts)
 }
 
+fn of_map(steps: &Steps) -> Vec<RecordedStep> {
+    steps.0.iter().map(|step| RecordedStep::new(step.label.clone(), step)).collect()
+}
+
 pub(super) fn key(job: &str) -> String {
-    format!("template/{job}")
+    format!("steps/{job}")
 }

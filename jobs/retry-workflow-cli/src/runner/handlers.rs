@@ -1,30 +1,28 @@
 //! The handlers of a file: steps that decide what happens to an item that has failed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::file::WorkflowFile;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::Steps;
-use crate::template::placeholder::Captured;
-use crate::template::scope::Scope;
+use crate::template::scope::{Scope, StepOutputs};
 use retry_workflow::work::{Reason, WorkOutcome};
 use retry_workflow::{Failure, ItemContext, ItemFailure, JobRunner, OnItemFailure};
 
 /// Adds the file's handlers. If the last line that a handler prints is the word for a decision,
 /// that decision is taken; otherwise the item becomes a dead letter, because the handler may only
-/// want to be informed. `captured` is what `setup` has captured.
+/// want to be informed. `given` are the outputs of `setup`.
 pub(super) fn add_handlers(
     runner: JobRunner,
     file: &WorkflowFile,
-    captured: &BTreeMap<String, Captured>,
+    given: &StepOutputs,
 ) -> JobRunner {
     // The output of handlers is not part of the attempt's record.
     let workspace = Arc::new(Workspace { tap: None, ..(*file.workspace).clone() });
     file.handlers.iter().fold(runner, |runner, (name, steps)| {
         let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));
-        let scope = Scope { captured: captured.clone(), ..Scope::default() };
+        let scope = Scope { given: given.clone(), ..Scope::default() };
         runner.handler(name, move |failed| {
             let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));
             let scope = scope.clone();

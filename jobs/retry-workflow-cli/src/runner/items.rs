@@ -1,13 +1,11 @@
 //! [`ItemSteps`]: the steps of `map` as the work on each item.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::steps::command_env::Workspace;
 use crate::steps::list::{AttemptTerms, PAYLOAD};
 use crate::steps::step::Steps;
-use crate::template::placeholder::Captured;
-use crate::template::scope::Scope;
+use crate::template::scope::{Scope, StepOutputs};
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
 use retry_workflow::{Failure, Work};
 
@@ -16,8 +14,8 @@ use retry_workflow::{Failure, Work};
 pub(super) struct ItemSteps {
     pub(super) steps: Steps,
     pub(super) workspace: Arc<Workspace>,
-    /// The values captured by `setup`.
-    pub(super) captured: BTreeMap<String, Captured>,
+    /// The outputs of `setup`.
+    pub(super) given: StepOutputs,
     pub(super) terms: AttemptTerms,
     /// Items that cannot continue after an edit start over.
     pub(super) restarts: bool,
@@ -32,7 +30,7 @@ impl Work for ItemSteps {
                 return AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
             }
         };
-        let scope = Scope { item: payload, captured: self.captured.clone(), ..Scope::default() };
+        let scope = Scope { item: payload, given: self.given.clone(), ..Scope::default() };
         let (checkpoint, cx) = (item.checkpoint.as_deref(), &item.context);
         let checkpoint = self.steps.checkpoint(checkpoint, self.restarts);
         let terms = AttemptTerms { postponed: Some(item.postponed), ..self.terms };

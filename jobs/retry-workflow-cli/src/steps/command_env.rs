@@ -20,7 +20,6 @@ use crate::steps::retry_after::RETRY_AFTER;
 use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
 use crate::steps::temporary;
-use crate::steps::vault::Vault;
 use crate::template::placeholder::{Meaning, Placeholder};
 use crate::template::scope::{Results, Scope};
 use crate::template::shell::{Script, variable};
@@ -66,7 +65,6 @@ pub(crate) struct Workspace {
     pub(crate) folder: PathBuf,
     pub(crate) agent: Agent,
     pub(crate) environment: Environment,
-    pub(crate) vault: Arc<Vault>,
     /// Receives the output of commands.
     pub(crate) tap: Option<Arc<dyn Tap>>,
     /// The amount of output that the history of an attempt keeps.

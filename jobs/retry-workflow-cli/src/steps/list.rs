@@ -1,7 +1,7 @@
 //! A list of commands, which one attempt after another runs, each from where the previous one
 //! stopped. Items, whole workflows, tasks and handlers are such lists.
 
-mod misfit;
+mod edited;
 mod checkpoint;
 mod attempt;
 
@@ -12,14 +12,12 @@ use retry_runtime::Reason;
 pub(crate) use self::attempt::AttemptTerms;
 use self::attempt::{Attempt, Pause, StepEnd};
 pub(crate) use self::checkpoint::PAYLOAD;
-use self::checkpoint::{Checkpoint, InnerList, OutputOwners, StepFailure, StoredValue, Withheld};
-pub(crate) use self::misfit::Misfit;
+use self::checkpoint::{Checkpoint, InnerList, StepFailure};
+pub(crate) use self::edited::EditedStep;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::{AfterFailure, Step, Steps};
-use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
-use crate::template::placeholder::Captured;
-use crate::template::scope::Scope;
+use crate::template::scope::{Scope, StepOutputs};
 use retry_workflow::work::{AttemptReport, AttemptTimer, RetryState, WorkOutcome};
 use retry_workflow::{Failure, ItemContext};
 
@@ -56,8 +54,8 @@ enum Next<'a> {
 /// The end of an attempt, and the outputs of its steps.
 pub(crate) struct Attempted {
     pub(crate) report: AttemptReport,
-    /// The outputs of a successful attempt, secrets included.
-    pub(crate) outputs: Option<Outputs>,
+    /// The outputs of a successful attempt.
+    pub(crate) outputs: Option<StepOutputs>,
 }
 
 impl Steps {
@@ -100,14 +98,13 @@ impl Steps {
         }
         let outcome = match ended {
             ended if attempt.shortage.is_some() => attempt.not_begun(ended),
-            ListEnd::Done(Scope { last, captured, .. }) => {
+            ListEnd::Done(scope) => {
                 let mut record = timer.succeeded();
                 record.output = Some(attempt.printed).filter(|printed| !printed.is_empty());
                 attempt.records.push(record);
-                let masks = &workspace.environment.masks;
-                let stored = last.as_deref().map(|last| masks.masked(last).into_owned());
-                outputs = Some(Outputs { last, captured });
-                WorkOutcome::Succeeded(stored)
+                let last = scope.last().cloned();
+                outputs = Some(scope.own);
+                WorkOutcome::Succeeded(last)
             }
             ListEnd::Again(pause, checkpoint) => {
                 match (attempt.checkpoint_text(*checkpoint), pause) {
@@ -138,7 +135,6 @@ struct ListState<'a> {
     steps: &'a Steps,
     at: usize,
     scope: Scope,
-    owners: OutputOwners,
     /// The state of the retries of the step, if it has begun.
     retry_state: Option<RetryState>,
     repairs: u32,
@@ -146,13 +142,12 @@ struct ListState<'a> {
 
 impl ListState<'_> {
     /// The list at a step whose command will run again.
-    fn before(&mut self, retry_state: Option<RetryState>) -> Box<Checkpoint> {
-        let place = Checkpoint::in_step(self.steps, self.at);
-        Box::new(Checkpoint { retry_state, repairs: self.repairs, ..place })
+    fn before(&self, retry_state: Option<RetryState>) -> Box<Checkpoint> {
+        Box::new(Checkpoint::in_step(self.steps, self.at, self.repairs, retry_state, None))
     }
 
     fn inside(&self, inner: InnerList) -> Box<Checkpoint> {
-        Box::new(Checkpoint::inside(self.steps, self.at, self.repairs, inner))
+        Box::new(Checkpoint::in_step(self.steps, self.at, self.repairs, None, Some(inner)))
     }
 }
 
@@ -169,45 +164,41 @@ impl Attempt<'_> {
     fn not_begun(&mut self, ended: ListEnd) -> WorkOutcome {
         let has_run = !self.records.is_empty() || !self.step_times.is_empty();
         let reached = match ended {
-            ListEnd::Again(_, checkpoint) if has_run || checkpoint.withheld.is_some() => {
-                self.checkpoint_text(*checkpoint).ok()
-            }
+            ListEnd::Again(_, checkpoint) if has_run => self.checkpoint_text(*checkpoint).ok(),
             _ => None,
         };
         let why = self.shortage.take().unwrap_or_default();
         WorkOutcome::NotBegun { why, checkpoint: reached }
     }
 
-    async fn list(
-        &mut self,
-        steps: &Steps,
-        mut scope: Scope,
-        mut checkpoint: Checkpoint,
-    ) -> ListEnd {
-        let owners = match self.restore(steps, &mut scope, &mut checkpoint).await {
-            Ok(owners) => owners,
-            Err((failure, reason)) => return ListEnd::Failed(failure, reason, None),
-        };
-        let Checkpoint { done, retry_state, repairs, mut inner, .. } = checkpoint;
-        let mut list = ListState { steps, at: done.len(), scope, owners, retry_state, repairs };
+    async fn list(&mut self, steps: &Steps, scope: Scope, checkpoint: Checkpoint) -> ListEnd {
+        let Checkpoint { done, begun, outputs, .. } = checkpoint;
+        let at = done.len();
+        let id = steps.0.get(at).map(Step::command_id);
+        let begun = begun.filter(|begun| id.as_ref() == Some(&begun.id));
+        let mut is_new = begun.is_none();
+        let (retry_state, repairs, mut inner) =
+            begun.map(|begun| (begun.retry_state, begun.repairs, begun.inner)).unwrap_or_default();
+        let scope = Scope { own: outputs, ..scope };
+        let mut list = ListState { steps, at, scope, retry_state, repairs };
         while let Some(step) = steps.0.get(list.at) {
-            let is_new = list.retry_state.is_none() && inner.is_none() && list.repairs == 0;
-            if is_new && let Some(when) = &step.when {
+            if std::mem::replace(&mut is_new, true)
+                && let Some(when) = &step.when
+            {
                 match when.holds(Types::Json, &|placeholder| list.scope.json(placeholder)) {
                     Ok(true) => {}
                     Ok(false) => {
-                        list.owners.ends(list.at, step);
                         list.at += 1;
                         continue;
                     }
                     Err(why) => {
                         let end = self.undecided(step, &why);
-                        return self.left(end, list);
+                        return self.placed(end, list);
                     }
                 }
             }
             if let Some(end) = self.run_step(step, &mut list, inner.take()).await {
-                return self.left(end, list);
+                return self.placed(end, list);
             }
             list.at += 1;
             list.repairs = 0;
@@ -231,23 +222,21 @@ impl Attempt<'_> {
         loop {
             phase = match phase {
                 Phase::Run => match self.step(step, &list.scope, list.retry_state.take()).await {
-                    StepEnd::Done(output, captured) => {
-                        list.owners.keeps(list.at, step, captured, &mut list.scope);
-                        list.scope.last = Some(output);
-                        list.owners.last = Some(list.at);
+                    StepEnd::Done(outputs) => {
+                        list.scope.own.add(outputs);
                         Phase::Succeeded(Checkpoint::default())
                     }
                     StepEnd::Again(pause, retry_state) => {
                         return Some(ListEnd::Again(pause, list.before(retry_state)));
                     }
-                    StepEnd::Failed(failed, captured) => {
-                        list.owners.keeps(list.at, step, captured, &mut list.scope);
+                    StepEnd::Failed(failed, outputs) => {
+                        list.scope.own.add(outputs);
                         Phase::Failed(failed, Checkpoint::default())
                     }
                 },
                 Phase::Succeeded(from) => {
                     let then = step.on_success.as_ref()?;
-                    return match Box::pin(self.list(then, list.scope.clone(), from)).await {
+                    return match Box::pin(self.list(then, list.scope.inside(), from)).await {
                         ListEnd::Done(_) => None,
                         ListEnd::Again(pause, checkpoint) => {
                             let inner = InnerList::Succeeded { checkpoint: *checkpoint };
@@ -276,12 +265,11 @@ impl Attempt<'_> {
                         Next::Run(then) => then,
                         Next::End(end) => return Some(end),
                         Next::GoOn(output) => {
-                            list.scope.last = Some(output);
-                            list.owners.last = Some(list.at);
+                            list.scope.own.last = Some(output);
                             return None;
                         }
                     };
-                    let scope = failed.scope(&list.scope);
+                    let scope = failed.scope(&list.scope.inside());
                     match self.after_failure(then, scope, from).await {
                         ListEnd::Again(pause, checkpoint) => {
                             let inner = InnerList::Failed { failed, checkpoint: *checkpoint };
@@ -313,32 +301,27 @@ impl Attempt<'_> {
         ended
     }
 
-    /// Adds the outputs to what a list leaves.
-    fn left(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
+    /// Adds the outputs to what a list leaves; and the place of the failed step to a failure, where
+    /// the step has all its attempts and repairs.
+    fn placed(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
+        let ListState { steps, at, scope: Scope { own: outputs, .. }, .. } = list;
         match end {
             ListEnd::Again(pause, left) => {
-                ListEnd::Again(pause, self.checkpoint(*left, &list.owners, list.scope))
+                ListEnd::Again(pause, Box::new(Checkpoint { outputs, ..*left }))
             }
-            end => self.placed(end, list),
-        }
-    }
-
-    /// Adds the place to a failure: the place of the failed step, with all its attempts and
-    /// repairs. What contains a secret is not kept, so its step runs again.
-    fn placed(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
-        let ListState { steps, at, scope, owners, .. } = list;
-        let ListEnd::Failed(failure, reason, inner) = end else { return end };
-        if !self.terms.keeps_place {
-            return ListEnd::Failed(failure, reason, None);
-        }
-        let left = match inner {
-            Some(inner) => {
-                Checkpoint::inside(steps, at, 0, InnerList::Succeeded { checkpoint: *inner })
+            ListEnd::Failed(failure, reason, inner) if self.terms.keeps_place => {
+                let place = match inner {
+                    Some(inner) => {
+                        let inner = InnerList::Succeeded { checkpoint: *inner };
+                        Checkpoint::in_step(steps, at, 0, None, Some(inner))
+                    }
+                    None => Checkpoint::at(steps, at),
+                };
+                ListEnd::Failed(failure, reason, Some(Box::new(Checkpoint { outputs, ..place })))
             }
-            None => Checkpoint::at(steps, at),
-        };
-        let (place, _) = self.with_outputs(left, &owners, scope);
-        ListEnd::Failed(failure, reason, Some(Box::new(place)))
+            ListEnd::Failed(failure, reason, _) => ListEnd::Failed(failure, reason, None),
+            done @ ListEnd::Done(_) => done,
+        }
     }
 
     /// Decides what follows a failure; `spent` means that the repair has run as often as it may.
@@ -367,121 +350,6 @@ impl Attempt<'_> {
         }
     }
 
-    /// Restores the outputs from a checkpoint to the scope; steps whose outputs could not be kept
-    /// run again.
-    async fn restore(
-        &mut self,
-        steps: &Steps,
-        scope: &mut Scope,
-        checkpoint: &mut Checkpoint,
-    ) -> Result<OutputOwners, (Failure, Reason)> {
-        let mut owners = OutputOwners::default();
-        owners.captures.append(&mut checkpoint.captures);
-        let here = checkpoint.withheld.take().filter(|held| held.worker == self.cx.worker());
-        let held = here.and_then(|held| self.workspace.vault.take(held.number));
-        let is_lost = held.is_none();
-        let held = held.unwrap_or_default();
-        let mut again = Vec::new();
-        if let Some(StoredValue { step, value }) = checkpoint.last.take() {
-            owners.last = Some(step);
-            if value.is_none() && is_lost {
-                again.push(step);
-            }
-            scope.last = value.or(held.last);
-        }
-        for (name, StoredValue { step, value }) in std::mem::take(&mut checkpoint.captured) {
-            match value.or_else(|| held.captured.get(&name).cloned()) {
-                Some(value) => {
-                    scope.captured.insert(name.clone(), value);
-                }
-                None => again.push(step),
-            }
-            owners.captured.insert(name, step);
-        }
-        again.sort_unstable();
-        again.dedup();
-        // A step that was edited has not run.
-        let known = checkpoint.done.len() + usize::from(checkpoint.begun.is_some());
-        again.retain(|step| *step < known);
-        for at in again {
-            let Some(step) = steps.0.get(at) else { continue };
-            let (last, captured) = self.again(step, scope).await?;
-            if owners.last == Some(at) {
-                scope.last = Some(last);
-            }
-            owners.keeps(at, step, captured, scope);
-        }
-        Ok(owners)
-    }
-
-    /// Runs a step again, because its output contains a secret and was not kept.
-    async fn again(
-        &mut self,
-        step: &Step,
-        scope: &Scope,
-    ) -> Result<(String, Option<Captured>), (Failure, Reason)> {
-        let postponed = self.terms.postponed.take();
-        let ended = self.step(step, scope, None).await;
-        self.terms.postponed = postponed;
-        match ended {
-            StepEnd::Done(output, captured) => Ok((output, captured)),
-            StepEnd::Failed(failed, _) => Err((failed.failure.clone(), failed.reason())),
-            StepEnd::Again(_, state) => {
-                let failure = state.map(|state| state.failure().clone());
-                let why = self.shortage.as_deref().unwrap_or("it failed when it ran again");
-                let unknown = || Failure::new("other", why);
-                Err((failure.unwrap_or_else(unknown), Reason::Attempts))
-            }
-        }
-    }
-
-    /// The checkpoint for the next attempt; values with secrets stay in memory.
-    fn checkpoint(
-        &self,
-        checkpoint: Checkpoint,
-        owners: &OutputOwners,
-        scope: Scope,
-    ) -> Box<Checkpoint> {
-        let (mut checkpoint, withheld) = self.with_outputs(checkpoint, owners, scope);
-        if withheld.last.is_some() || !withheld.captured.is_empty() {
-            let number = self.workspace.vault.put(withheld);
-            checkpoint.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
-        }
-        Box::new(checkpoint)
-    }
-
-    /// Adds the outputs to a checkpoint, and returns those that contain secrets.
-    fn with_outputs(
-        &self,
-        mut checkpoint: Checkpoint,
-        owners: &OutputOwners,
-        scope: Scope,
-    ) -> (Checkpoint, Outputs) {
-        let masks = &self.workspace.environment.masks;
-        let mut withheld = Outputs::default();
-        checkpoint.captures.clone_from(&owners.captures);
-        if let Some(step) = owners.last {
-            let (value, secret) = match scope.last {
-                Some(last) if masks.is_in(&last) => (None, Some(last)),
-                last => (Some(last.unwrap_or_default()), None),
-            };
-            checkpoint.last = Some(StoredValue { step, value });
-            withheld.last = secret;
-        }
-        let mut captured = scope.captured;
-        for (name, &step) in &owners.captured {
-            let Some(value) = captured.remove(name) else { continue };
-            let value = if masks.has_secret(&value.value) {
-                withheld.captured.insert(name.clone(), value);
-                None
-            } else {
-                Some(value)
-            };
-            checkpoint.captured.insert(name.clone(), StoredValue { step, value });
-        }
-        (checkpoint, withheld)
-    }
-
     /// Fails the list, because a condition cannot be evaluated.
     fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
         let why = self.workspace.environment.masks.masked(why);
@@ -496,17 +364,17 @@ impl Steps {
     ///
     /// # Errors
     /// Steps that are done were edited.
-    pub(crate) fn fit(&self, checkpoint: &str) -> Result<(), Misfit> {
+    pub(crate) fn continue_from(&self, checkpoint: &str) -> Result<(), EditedStep> {
         match serde_json::from_str::<Checkpoint>(checkpoint) {
-            Ok(checkpoint) => checkpoint.fitted(self).map(drop),
+            Ok(checkpoint) => checkpoint.check(self),
             // Reported when the item runs.
             Err(_) => Ok(()),
         }
     }
 
-    /// The checkpoint to continue from: none if it does not fit and its item may start over.
+    /// The checkpoint to continue from: none if its steps were edited and its item may start over.
     pub(crate) fn checkpoint<'a>(&self, left: Option<&'a str>, restarts: bool) -> Option<&'a str> {
-        left.filter(|left| !restarts || self.fit(left).is_ok())
+        left.filter(|left| !restarts || self.continue_from(left).is_ok())
     }
 }
 

@@ -107,6 +107,10 @@ pub(crate) enum Status {
     Payload(String),
     /// The command never ran, because this machine lacks the resources to start it.
     NotBegun(String),
+    /// The command succeeded, but its output cannot be used, for this reason.
+    BadOutput(String),
+    /// The command succeeded, but would pass on a secret.
+    SecretOutput(String),
 }
 
 /// The exit status of a shell that could not start a program.
@@ -150,9 +154,14 @@ impl StepError {
         }
     }
 
-    /// Returns whether the step would fail in the same way every time.
+    /// Returns whether the contents of the item are the cause.
     pub(crate) fn is_payload(&self) -> bool {
         matches!(self.status, Status::Payload(_))
+    }
+
+    /// Returns whether the step would fail in the same way every time.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self.status, Status::Payload(_) | Status::SecretOutput(_))
     }
 
     /// Adds a hint, which is shown if a program could not be started.
@@ -174,9 +183,9 @@ impl StepError {
         self.retry_after
     }
 
-    /// An error of a command that succeeded, but whose output does not have the requested format.
+    /// An error of a command that succeeded, but whose output cannot be used.
     pub(crate) fn bad_output(
-        why: String,
+        status: Status,
         written: &CommandOutput,
         length: Excerpt,
         masks: &Masks,
@@ -186,7 +195,7 @@ impl StepError {
             Output::new(excerpt(output, length, masks), excerpt(stderr, length, masks));
         excerpt.exit_code = Some(0);
         let wrote = FailedOutput { stdout: String::new(), stderr: stderr.clone(), excerpt };
-        Self::new(Status::NotStarted(why), wrote)
+        Self::new(status, wrote).retry_after(written.retry_after)
     }
 
     /// The output: stdout, then stderr.
@@ -233,9 +242,11 @@ impl fmt::Display for StepError {
             Status::Timeout(limit) => {
                 write!(f, "timed out after {}", retry_rules::duration::format(*limit))?;
             }
-            Status::NotStarted(why) | Status::Payload(why) | Status::NotBegun(why) => {
-                f.write_str(why)?;
-            }
+            Status::NotStarted(why)
+            | Status::Payload(why)
+            | Status::NotBegun(why)
+            | Status::BadOutput(why)
+            | Status::SecretOutput(why) => f.write_str(why)?,
         }
         let lines: Vec<_> =
             self.wrote.error_stream().lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,7 +1,5 @@
 //! [`Step`]: a command, when it runs, what is kept of its output, and what follows it.
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::time::Duration;
 
 use retry_runtime::retrier::ForError;
@@ -9,11 +7,11 @@ use retry_runtime::{Bound, Policy, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::steps::command_env::Run;
+use crate::steps::command_env::{Run, excerpt};
 use crate::steps::exit_codes::{self, CodeMatchers, ExitCodes};
 use crate::steps::process::StepError;
 use crate::template::expression::Expression;
-use crate::template::placeholder::{Captured, Placeholder};
+use crate::template::placeholder::{Captured, Meaning, Placeholder};
 use crate::template::shell::Script;
 use crate::template::text::Template;
 
@@ -49,6 +47,8 @@ pub(crate) struct Step {
     /// The step is skipped if this does not hold.
     pub(crate) when: Option<Expression<Placeholder>>,
     pub(crate) capture: Option<Capture>,
+    /// Set if a later step uses its output by `${last.output}`.
+    pub(crate) passes_output: bool,
     pub(crate) after_failure: AfterFailure,
     /// Steps to run after it has succeeded.
     pub(crate) on_success: Option<Steps>,
@@ -57,8 +57,6 @@ pub(crate) struct Step {
 /// Hashes of a step's text in the file, by which it is recognised after an edit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepText {
-    /// Set if the step has a name of its own.
-    pub(crate) is_named: bool,
     /// The command of the step: without its name, its retries, and the steps that follow it.
     pub(crate) command: String,
     /// The same, with the steps that follow its success.
@@ -67,13 +65,12 @@ pub(crate) struct StepText {
     pub(crate) source: String,
 }
 
-/// The identity of a step that is done: the name that the file gives it, or else a hash of its
-/// text.
+/// The identity of a step that has begun or finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum StepId {
-    Name(String),
-    Text(String),
+pub(crate) struct StepId {
+    hash: String,
+    /// The beginning of its command, for messages.
+    pub(super) command: String,
 }
 
 /// The action after a step that has failed permanently.
@@ -99,24 +96,14 @@ pub(crate) struct Repair {
 }
 
 /// The part of a step's output that is kept, and its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) format: CaptureFormat,
 }
 
-/// An edit of the `capture` of a step that is done.
-#[derive(Debug)]
-pub(crate) struct CaptureEdit {
-    was: Option<Capture>,
-    is: Option<Capture>,
-    /// Set if steps that remain use the value, which is not stored.
-    pub(super) is_needed: bool,
-}
-
 /// The format of an output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum CaptureFormat {
     #[default]
     String,
@@ -167,65 +154,6 @@ impl Capture {
     }
 }
 
-impl fmt::Display for Capture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`capture: {}`", self.name)?;
-        match CaptureFormat::NAMES.iter().find(|(_, format)| *format == self.format) {
-            Some((name, format)) if *format != CaptureFormat::default() => {
-                write!(f, " and `capture_format: {name}`")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl CaptureEdit {
-    /// Compares the `capture` of a step that is done with the edited one; `None` if they are the
-    /// same. `needed` are the names that the remaining steps use.
-    pub(crate) fn find(
-        was: Option<&Capture>,
-        is: Option<&Capture>,
-        needed: &BTreeSet<&str>,
-    ) -> Option<Self> {
-        let is_needed = is.is_some_and(|is| needed.contains(is.name.as_str()));
-        (was != is).then(|| Self { was: was.cloned(), is: is.cloned(), is_needed })
-    }
-
-    /// The same, if the remaining steps need the value.
-    pub(crate) fn needed(self) -> Option<Self> {
-        self.is_needed.then_some(self)
-    }
-
-    fn capture_text(capture: Option<&Capture>) -> String {
-        capture.map_or_else(|| "no `capture`".to_owned(), Capture::to_string)
-    }
-
-    pub(super) fn was(&self) -> String {
-        Self::capture_text(self.was.as_ref())
-    }
-
-    pub(super) fn is(&self) -> String {
-        Self::capture_text(self.is.as_ref())
-    }
-
-    /// Describes the edit of the step with this number.
-    pub(crate) fn described(&self, number: usize) -> String {
-        let unstored = match (&self.was, &self.is) {
-            (_, Some(is)) if !self.is_needed => {
-                format!("; the value of `${{{}}}` was not stored", is.name)
-            }
-            (Some(was), Some(is)) if was.name == is.name => {
-                format!("; later steps use `${{{}}}`, which was stored in another format", is.name)
-            }
-            (_, Some(is)) => {
-                format!("; later steps use `${{{}}}`, whose value was not stored", is.name)
-            }
-            (_, None) => String::new(),
-        };
-        format!("with {}, but step {number} now has {}{unstored}", self.was(), self.is())
-    }
-}
-
 impl AfterFailure {
     /// The steps that may run after the failure.
     pub(crate) fn steps(&self) -> Option<&Steps> {
@@ -233,6 +161,14 @@ impl AfterFailure {
             Self::Handle(steps) => Some(steps),
             Self::Repair(repair) => Some(&repair.steps),
             Self::Stop | Self::Continue | Self::Fallback(_) => None,
+        }
+    }
+
+    /// The placeholders of the command that replaces the failed one.
+    fn fallback(&self) -> &[Placeholder] {
+        match self {
+            Self::Fallback(script) => &script.values,
+            _ => &[],
         }
     }
 
@@ -251,10 +187,33 @@ impl Steps {
         self.0.iter().flat_map(Step::placeholders).collect()
     }
 
-    /// Returns the names of all captured outputs that the steps and their handlers use.
-    pub(crate) fn used_captures(&self) -> BTreeSet<&str> {
-        self.0.iter().flat_map(Step::used_captures).collect()
+    /// Creates a list, and notes which of its outputs a later step uses by `${last.output}`.
+    pub(crate) fn new(steps: Vec<Step>) -> Self {
+        let mut list = Self(steps);
+        for at in 0..list.0.len() {
+            let then = list.0[at].on_success.as_ref().map_or(&[][..], |then| &then.0);
+            let is_passed = use_last_output(then, &LAST_OUTPUT)
+                || use_last_output(&list.0[at + 1..], &LAST_OUTPUT);
+            list.0[at].passes_output = is_passed;
+        }
+        list
     }
+}
+
+/// The placeholders for the last output. After a failure, the second one is the failed output.
+const LAST_OUTPUT: [Meaning; 2] = [Meaning::LastOutput, Meaning::ShellOutput];
+
+/// Returns whether one of these placeholders stands for the output of the step before these steps:
+/// in the first one, or after steps that may be skipped.
+fn use_last_output(steps: &[Step], placeholders: &[Meaning]) -> bool {
+    let skipped = steps.iter().take_while(|step| step.when.is_some()).count();
+    steps.iter().take(skipped + 1).any(|step| {
+        let after_failure = step.after_failure.steps().map_or(&[][..], |steps| &steps.0);
+        let conditions = step.when.iter().flat_map(Expression::references);
+        step.own_placeholders().chain(conditions).any(|own| placeholders.contains(&own.meaning))
+            || step.after_failure.fallback().iter().any(|own| own.meaning == Meaning::LastOutput)
+            || use_last_output(after_failure, &placeholders[..1])
+    })
 }
 
 impl Step {
@@ -276,6 +235,7 @@ impl Step {
             working_dir: None,
             when: None,
             capture: None,
+            passes_output: false,
             after_failure: AfterFailure::Stop,
             on_success: None,
         }
@@ -283,46 +243,31 @@ impl Step {
 
     /// Returns all placeholders of the step and of its handlers, except for those in conditions.
     fn placeholders(&self) -> Vec<&Placeholder> {
-        let mut all: Vec<_> = self.run.placeholders().collect();
-        all.extend(self.env.iter().flat_map(|(_, value)| value.placeholders()));
-        all.extend(self.working_dir.iter().flat_map(Template::placeholders));
-        if let AfterFailure::Fallback(script) = &self.after_failure {
-            all.extend(&script.values);
-        }
-        all.extend(self.lists().flat_map(Steps::placeholders));
+        let mut all: Vec<_> = self.own_placeholders().collect();
+        all.extend(self.after_failure.fallback());
+        let lists = self.on_success.iter().chain(self.after_failure.steps());
+        all.extend(lists.flat_map(Steps::placeholders));
         all
     }
 
-    /// The steps that may follow it.
-    fn lists(&self) -> impl Iterator<Item = &Steps> {
-        self.on_success.iter().chain(self.after_failure.steps())
+    /// The placeholders of its command and of the command's environment.
+    fn own_placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        let templates = self.env.iter().map(|(_, value)| value).chain(&self.working_dir);
+        self.run.placeholders().chain(templates.flat_map(Template::placeholders))
     }
 
-    /// Returns the names of the captured outputs that the step and its handlers use.
-    pub(crate) fn used_captures(&self) -> BTreeSet<&str> {
-        let conditions = self.when.iter().flat_map(Expression::references);
-        let own = self.placeholders().into_iter().chain(conditions);
-        let mut names: BTreeSet<_> = own.filter_map(Placeholder::captured).collect();
-        names.extend(self.lists().flat_map(Steps::used_captures));
-        names
-    }
-
-    /// The id of the step, once it is done.
+    /// The id of the step, once it has finished.
     pub(crate) fn id(&self) -> StepId {
-        self.id_or(&self.text.whole)
+        self.identified_by(&self.text.whole)
     }
 
-    /// The id of the step while the steps run that follow its success.
+    /// The id of the step until it has finished, also while the steps run that follow its success.
     pub(super) fn command_id(&self) -> StepId {
-        self.id_or(&self.text.command)
+        self.identified_by(&self.text.command)
     }
 
-    fn id_or(&self, text: &str) -> StepId {
-        if self.text.is_named {
-            StepId::Name(self.label.clone())
-        } else {
-            StepId::Text(text.to_owned())
-        }
+    fn identified_by(&self, hash: &str) -> StepId {
+        StepId { hash: hash.to_owned(), command: excerpt(&self.run.written()) }
     }
 
     /// Sets how the step is retried, with its own `max_retry_after`.
@@ -344,7 +289,7 @@ impl Step {
 
     /// Returns whether the error is one that another attempt would not cure.
     pub(super) fn is_final(&self, error: &StepError) -> bool {
-        error.is_payload() || self.abort_on.matches(error)
+        error.is_final() || self.abort_on.matches(error)
     }
 
     pub(super) fn limit(&self) -> Option<Duration> {

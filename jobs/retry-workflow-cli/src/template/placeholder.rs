@@ -17,16 +17,6 @@ pub(crate) struct Placeholder {
     pub(crate) span: SourceSpan,
 }
 
-impl Placeholder {
-    /// The name of the captured output that it refers to.
-    pub(crate) fn captured(&self) -> Option<&str> {
-        match &self.meaning {
-            Meaning::Captured(name, _) | Meaning::Ended(name, _) => Some(name),
-            _ => None,
-        }
-    }
-}
-
 /// A parsed text that contains placeholders.
 pub(crate) trait Placeholders {
     fn placeholders_mut(&mut self) -> impl Iterator<Item = &mut Placeholder>;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::template::path::at;
@@ -15,10 +16,31 @@ pub(crate) struct Scope {
     pub(crate) item: Option<Arc<Value>>,
     pub(crate) map: Option<Arc<MapResults>>,
     pub(crate) error: Option<String>,
-    pub(crate) last: Option<String>,
     /// In `on_failure`: the output of the failed attempt.
     pub(crate) failed_output: Option<String>,
+    /// The outputs of steps outside the list.
+    pub(crate) given: StepOutputs,
+    /// The outputs of the list's own steps.
+    pub(crate) own: StepOutputs,
+}
+
+/// The outputs that steps pass on to later ones, without secrets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepOutputs {
+    /// The output of the previous step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<String>,
+    /// The captured outputs by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) captured: BTreeMap<String, Captured>,
+}
+
+impl StepOutputs {
+    /// Adds the outputs of later steps.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.last = later.last.or(self.last.take());
+        self.captured.extend(later.captured);
+    }
 }
 
 /// The results of a map, which may be too many to keep in memory.
@@ -58,6 +80,22 @@ pub(crate) struct MapResults {
 }
 
 impl Scope {
+    /// The scope of a list of steps that is part of a step.
+    pub(crate) fn inside(&self) -> Self {
+        let mut inside = self.clone();
+        inside.given.add(std::mem::take(&mut inside.own));
+        inside
+    }
+
+    /// The output of the previous step.
+    pub(crate) fn last(&self) -> Option<&String> {
+        self.own.last.as_ref().or(self.given.last.as_ref())
+    }
+
+    fn captured(&self, name: &str) -> Option<&Captured> {
+        self.own.captured.get(name).or_else(|| self.given.captured.get(name))
+    }
+
     /// The text to substitute for a placeholder.
     ///
     /// # Errors
@@ -88,7 +126,7 @@ impl Scope {
 
     /// The value of a placeholder, if it has one.
     pub(crate) fn json(&self, placeholder: &Placeholder) -> Option<Cow<'_, Value>> {
-        let text = |text: &Option<String>| text.clone().map(|text| Cow::Owned(text.into()));
+        let text = |text: Option<&String>| text.map(|text| Cow::Owned(text.clone().into()));
         let number = |number: fn(&MapResults) -> u64| {
             self.map.as_deref().map(|map| Cow::Owned(number(map).into()))
         };
@@ -100,14 +138,14 @@ impl Scope {
             Meaning::Total => number(|map| map.total),
             Meaning::Successful => number(|map| map.successful),
             Meaning::Failed => number(|map| map.failed),
-            Meaning::Error => text(&self.error),
-            Meaning::LastOutput => text(&self.last),
-            Meaning::ShellOutput => text(&self.failed_output).or_else(|| text(&self.last)),
+            Meaning::Error => text(self.error.as_ref()),
+            Meaning::LastOutput => text(self.last()),
+            Meaning::ShellOutput => text(self.failed_output.as_ref().or(self.last())),
             Meaning::Captured(name, path) => {
-                at(&self.captured.get(name)?.value, path).map(Cow::Borrowed)
+                at(&self.captured(name)?.value, path).map(Cow::Borrowed)
             }
             Meaning::Ended(name, end) => {
-                let captured = self.captured.get(name)?;
+                let captured = self.captured(name)?;
                 Some(Cow::Owned(match end {
                     EndOf::Success => captured.success.into(),
                     EndOf::ExitCode => captured.exit_code.into(),

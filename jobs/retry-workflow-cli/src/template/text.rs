@@ -190,8 +190,8 @@ mod tests {
         let ended =
             |value| Captured { value, success: false, exit_code: Some(7), stderr: "e".into() };
         let mut scope = Scope::default();
-        scope.captured.insert("branch".to_owned(), ended(json!("main")));
-        scope.captured.insert("probe".to_owned(), ended(json!({ "a": [1] })));
+        scope.own.captured.insert("branch".to_owned(), ended(json!("main")));
+        scope.own.captured.insert("probe".to_owned(), ended(json!({ "a": [1] })));
         let text =
             "${branch} ${branch.success} ${probe.exit_code} ${probe.stderr} ${probe.a[0]} $x";
         let rendered = Template::parse(text, available).unwrap().render(&scope).unwrap();

@@ -84,7 +84,7 @@ impl Forms<'_> {
             None => true,
         };
         let step = self.read_step(node, "repair".to_owned(), available)?;
-        Some(AfterFailure::Repair(Repair { steps: Steps(vec![step]), rounds, fails }))
+        Some(AfterFailure::Repair(Repair { steps: Steps::new(vec![step]), rounds, fails }))
     }
 
     pub(super) fn action(

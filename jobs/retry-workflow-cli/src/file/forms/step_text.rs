@@ -23,8 +23,7 @@ pub(super) fn step_text(node: &Node) -> StepText {
     let mut source = String::new();
     write_value(node, &mut source);
     let hash = |text: String| Signature::from(text).id();
-    let is_named = node.get("name").is_some();
-    StepText { is_named, command: hash(command), whole: hash(whole), source: hash(source) }
+    StepText { command: hash(command), whole: hash(whole), source: hash(source) }
 }
 
 /// Writes what a step runs, without the steps that follow it.

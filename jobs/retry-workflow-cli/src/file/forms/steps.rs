@@ -145,7 +145,7 @@ impl Forms<'_> {
             captured.extend(captured_name(node));
             steps.extend(step);
         }
-        Steps(steps)
+        Steps::new(steps)
     }
 
     fn step(&mut self, node: &Node, label: String, available: AvailableValues<'_>) -> Option<Step> {

@@ -71,7 +71,7 @@ impl Forms<'_> {
                 step = step.retry(self.parsed(policy)?.into(), CodeMatchers::default());
             }
         }
-        Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps(vec![step]) })
+        Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps::new(vec![step]) })
     }
 }
 

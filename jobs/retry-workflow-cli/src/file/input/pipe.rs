@@ -64,7 +64,7 @@ impl Pipe {
         input: &InputReader,
         script: &Script,
     ) -> Result<Opened, FileError> {
-        let scope = Scope { captured: input.captured.clone(), ..Scope::default() };
+        let scope = Scope { given: input.given.clone(), ..Scope::default() };
         let wrong = |why: &dyn std::fmt::Display| {
             let message = format!("cannot start the command of the input: {why}");
             FileError::at(&input.source, input.map.input.span, message)

@@ -1,23 +1,25 @@
 //! [`Attempt`]: one attempt at a list of steps: runs their commands, and records how these end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::durable::AskedWait;
 use retry_runtime::{Class, Reason};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::checkpoint::{Checkpoint, PAYLOAD, StepFailure};
 use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
 use crate::steps::exit_codes;
 use crate::steps::interruption;
-use crate::steps::process::{CommandOutput, StepError};
+use crate::steps::process::{CommandOutput, Status, StepError};
 use crate::steps::retry_after;
 use crate::steps::step::{Capture, Step};
 use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
 use crate::template::placeholder::Captured;
-use crate::template::scope::Scope;
+use crate::template::scope::{Scope, StepOutputs};
 use crate::template::shell::Script;
 use retry_workflow::work::{
     AttemptTimer, NextStep, RetryState, StepRecord, StepTime, postponement,
@@ -40,11 +42,12 @@ pub(super) enum Pause {
 const NOT_READY: i32 = 75;
 
 pub(super) enum StepEnd {
-    Done(String, Option<Captured>),
+    Done(StepOutputs),
     /// With the state of its retries, if it has failed before: its first attempt may not have
     /// begun.
     Again(Pause, Option<RetryState>),
-    Failed(StepFailure, Option<Captured>),
+    /// With the captured output of the failed attempt.
+    Failed(StepFailure, StepOutputs),
 }
 
 /// One attempt, and what to record about it.
@@ -136,34 +139,20 @@ impl<'a> Attempt<'a> {
         {
             let failure = retry_state.failure().clone();
             self.record(&step.label, AttemptTimer::start(), failure.clone());
-            return StepEnd::Failed(StepFailure::new(failure, reason, String::new()), None);
+            let failed = StepFailure::new(failure, reason, String::new());
+            return StepEnd::Failed(failed, StepOutputs::default());
         }
         let timer = AttemptTimer::start();
         let before = retry_state.as_ref().map_or(0, RetryState::attempts);
         let ended = self.run(step, &step.run, scope, step.limit(), before).await;
-        let ended = ended.and_then(|written| match &step.capture {
-            None => Ok((written.output, None)),
-            Some(capture) => match capture.read(&written.output) {
-                Ok(value) => {
-                    let CommandOutput { output, stderr, .. } = written;
-                    let exit_code = Some(0);
-                    Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
-                }
-                Err(why) => {
-                    let masks = &self.workspace.environment.masks;
-                    let wait = written.retry_after;
-                    let excerpt = self.workspace.excerpt;
-                    Err(StepError::bad_output(why, &written, excerpt, masks).retry_after(wait))
-                }
-            },
-        });
+        let ended = ended.and_then(|written| self.outputs(step, written));
         let mut error = match ended {
-            Ok((output, captured)) => {
+            Ok(outputs) => {
                 if let Some(retry_state) = retry_state {
                     retry_state.succeeded(retrier);
                 }
                 self.step_times.push(StepTime::new(&*step.label, timer.elapsed()));
-                return StepEnd::Done(output, captured);
+                return StepEnd::Done(outputs);
             }
             Err(error) => error,
         };
@@ -200,8 +189,59 @@ impl<'a> Attempt<'a> {
                 }
             }
         };
-        let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
-        StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
+        let mut outputs = StepOutputs::default();
+        if let Some(capture) = &step.capture {
+            let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
+            outputs.captured.insert(capture.name.clone(), captured);
+        }
+        StepEnd::Failed(StepFailure::new(failure, reason, error.output()), outputs)
+    }
+
+    /// The outputs of a successful step.
+    ///
+    /// # Errors
+    /// The output does not have the format of the `capture`, or a later step would get a secret.
+    fn outputs(&self, step: &Step, written: CommandOutput) -> Result<StepOutputs, StepError> {
+        let Some(capture) = &step.capture else {
+            let last = Some(self.passed_output(step, &written, None)?);
+            return Ok(StepOutputs { last, ..StepOutputs::default() });
+        };
+        let value = capture.read(&written.output).map_err(|why| {
+            let (excerpt, masks) = (self.workspace.excerpt, &self.workspace.environment.masks);
+            StepError::bad_output(Status::BadOutput(why), &written, excerpt, masks)
+        })?;
+        let last = Some(self.passed_output(step, &written, Some((&capture.name, &value)))?);
+        let stderr = written.stderr;
+        let captured = Captured { value, success: true, exit_code: Some(0), stderr };
+        Ok(StepOutputs { last, captured: BTreeMap::from([(capture.name.clone(), captured)]) })
+    }
+
+    /// The output of a command, without secrets.
+    ///
+    /// # Errors
+    /// There are some, and a later step would get them.
+    fn passed_output(
+        &self,
+        step: &Step,
+        written: &CommandOutput,
+        captured: Option<(&String, &Value)>,
+    ) -> Result<String, StepError> {
+        let masks = &self.workspace.environment.masks;
+        let by = match captured {
+            Some((name, _)) => Some(name.as_str()),
+            None => step.passes_output.then_some("last.output"),
+        };
+        let has_secret = masks.is_in(&written.output)
+            || captured.is_some_and(|(_, value)| masks.has_secret(value));
+        let Some(by) = by.filter(|_| has_secret) else {
+            return Ok(masks.masked(&written.output).into_owned());
+        };
+        let why = format!(
+            "its output contains a secret, which `${{{by}}}` would pass on: write it to a file, \
+             and pass the name of the file"
+        );
+        let status = Status::SecretOutput(why);
+        Err(StepError::bad_output(status, written, self.workspace.excerpt, masks))
     }
 
     /// Returns how long a step that is not ready is postponed; an error if that would be for too
@@ -283,10 +323,11 @@ impl<'a> Attempt<'a> {
         let label = format!("{}, fallback", step.label);
         let timer = AttemptTimer::start();
         let command = Run::Shell(script.clone());
-        match self.run(step, &command, scope, step.timeout, 0).await {
-            Ok(written) => {
+        let ended = self.run(step, &command, scope, step.timeout, 0).await;
+        match ended.and_then(|written| self.passed_output(step, &written, None)) {
+            Ok(output) => {
                 self.step_times.push(StepTime::new(label, timer.elapsed()));
-                Ok(written.output)
+                Ok(output)
             }
             Err(error) if self.shortage.is_some() => Err(self.described(&error)),
             Err(mut error) => {

@@ -259,21 +259,24 @@ async fn finished_steps_that_were_edited_fail_the_attempt_and_nothing_runs() {
         format!("{}{WAITS}", FIRST.replace(", capture", ", when: true, capture")),
         format!("{}{WAITS}", FIRST.replace(", capture", ", env: { A: b }, capture")),
         format!("{}{WAITS}", FIRST.replace(", capture", ", on_success: echo then, capture")),
-        format!("{}{WAITS}", FIRST.replace("{ shell", "{ name: first, shell")),
     ] {
         let (runner, ended) = edited(&before, &format!("commands:\n{after}")).await;
         let (message, _) = failure(&ended);
-        assert!(message.contains("it has finished step 1, but step 1 is now `"), "{message}");
+        assert!(
+            message.contains("has finished step 1, `echo 1 >> log; echo one`, but"),
+            "{message}"
+        );
         assert_eq!(runner.read("log"), "1\nwaits\n", "{after}");
     }
 }
 
 #[tokio::test]
-async fn retries_and_spelling_of_a_finished_step_may_change() {
+async fn name_retries_and_spelling_of_a_finished_step_may_change() {
     let before = format!("commands:\n{FIRST}{WAITS}");
     let next = "- shell: printf '<%s>' ${first}\n";
     for first in [
         FIRST.to_owned(),
+        FIRST.replace("{ shell", "{ name: first, shell"),
         FIRST.replace(", capture", ", timeout: 9m, retry_config: { attempts: 9 }, capture"),
         FIRST.replace(", capture", ", max_retry_after: 9h, on_failure: continue, capture"),
         "- capture: first\n  shell: 'echo 1 >> log; echo one'\n".to_owned(),
@@ -316,10 +319,16 @@ async fn a_step_is_finished_once_its_on_success_has_begun() {
         format!("commands:\n- shell: echo {shell} >> log\n  on_success:\n  {then}")
     };
     let (runner, ended) = edited(&step("a", WAITS), &step("b", WAITS)).await;
-    assert!(failure(&ended).0.contains("it has finished step 1, but"), "{ended:?}");
+    assert!(
+        failure(&ended).0.contains("it has finished step 1, `echo a >> log`, but"),
+        "{ended:?}"
+    );
     assert_eq!(runner.read("log"), "a\nwaits\n");
     let (runner, ended) = edited(&step("a", WAITS), "commands:\n- shell: echo b\n").await;
-    assert!(failure(&ended).0.contains("it has finished step 1, but"), "{ended:?}");
+    assert!(
+        failure(&ended).0.contains("it has finished step 1, `echo a >> log`, but"),
+        "{ended:?}"
+    );
     assert_eq!(runner.read("log"), "a\nwaits\n");
     // Its following steps may change: they are not done.
     let (runner, ended) = edited(&step("a", WAITS), &step("a", FIRST)).await;
@@ -328,19 +337,6 @@ async fn a_step_is_finished_once_its_on_success_has_begun() {
     let (runner, ended) = edited(&step("a", WAITS), "commands:\n- shell: echo a >> log\n").await;
     assert_eq!(output(&ended), "");
     assert_eq!(runner.read("log"), "a\nwaits\n");
-}
-
-/// The output is not stored because of its secret: the step that has it would run again for it.
-#[tokio::test]
-async fn an_edited_step_does_not_run_for_an_old_output() {
-    let text = |step: &str| {
-        format!(
-            "env: {{ TOKEN: {{ secret: true, value: s3cret }} }}\ncommands:\n- shell: 'echo $TOKEN; {step}; exit 7'\n  \
-             capture: token\n  on_failure: [{{ shell: exit 7, retry_config: {{ attempts: 2, initial_delay: 1s }} }}]\n"
-        )
-    };
-    let (runner, _) = edited(&text("echo a >> log"), &text("echo b >> log")).await;
-    assert_eq!(runner.read("log"), "a\nb\n");
 }
 
 #[tokio::test]
@@ -597,55 +593,85 @@ map:
 }
 
 #[tokio::test]
-async fn a_secret_is_not_stored_and_its_step_runs_again() {
+async fn an_output_with_a_secret_is_masked() {
     let runner = Runner::new();
     let text = r#"
 env: { TOKEN: { secret: true, value: "s3cret" } }
 commands:
-  - { shell: 'echo login >> log; echo "token $TOKEN"', capture: token }
-  - shell: "echo plain"
-  - shell: "echo $TOKEN failed >&2; echo ${token} ${last.output} > seen; test -e ready || { touch ready; exit 1; }"
-    retry_config: { attempts: 2, initial_delay: 1s }
   - shell: "echo $TOKEN"
+  - shell: "echo $TOKEN failed >&2; exit 1"
+    retry_config: { attempts: 2, initial_delay: 1s }
+    on_failure: { shell: "echo ${shell.output} > seen" }
 "#;
-    let ended = runner.run(text).await;
-    let WorkOutcome::Retry { checkpoint, .. } = &ended.outcome else { panic!("{ended:?}") };
+    let (ended, _) = runner.run_through(text).await;
     let told = format!("{ended:?}");
     assert!(!told.contains("s3cret") && told.contains("*** failed"), "{told}");
-    // Another process, with nothing in memory.
-    let ended = runner.attempt(text, Scope::default(), Some(checkpoint)).await;
-    assert_eq!(output(&ended), "***");
-    assert_eq!(runner.read("seen"), "token s3cret plain\n");
-    assert_eq!(runner.read("log"), "login\nlogin\n");
+    assert_eq!(runner.read("seen"), "*** failed\n");
+    let text = "env: { TOKEN: { secret: true, value: s3cret } }\ncommands:\n- shell: echo $TOKEN\n";
+    assert_eq!(output(&runner.run(text).await), "***");
 }
 
 #[tokio::test]
-async fn errors_that_quote_a_value_mask_secrets() {
-    let secret = "env: { TOKEN: { secret: true, value: s3cret } }\ncommands:\n- { shell: echo $TOKEN, capture: token }\n";
-    for step in ["when: token > 3", "working_dir: '${token}'"] {
-        let text = format!("{secret}- {{ shell: x, {step} }}\n");
-        let told = format!("{:?}", Runner::new().run(&text).await);
-        assert!(told.contains("***") && !told.contains("s3cret"), "{told}");
+async fn a_secret_that_a_later_step_would_get_fails_its_step() {
+    let secret = "env: { TOKEN: { secret: true, value: s3cret } }\ncommands:\n";
+    for (steps, by) in [
+        ("- { shell: echo $TOKEN, capture: token }", "token"),
+        (
+            r#"- { shell: 'echo "[\"\u0073$(echo $TOKEN | cut -c2-)\"]"', capture: a, capture_format: json }"#,
+            "a",
+        ),
+        ("- { shell: 'echo s3; echo cret; echo s3cret', capture: a, capture_format: lines }", "a"),
+        ("- shell: echo $TOKEN\n- shell: echo ${last.output}", "last.output"),
+        ("- shell: echo $TOKEN\n- shell: echo ${shell.output}", "last.output"),
+        ("- shell: echo $TOKEN\n- { shell: echo, when: '${last.output} == 1' }", "last.output"),
+        (
+            "- shell: echo $TOKEN\n- { shell: echo, when: false }\n- shell: echo ${last.output}",
+            "last.output",
+        ),
+        ("- { shell: echo $TOKEN, on_success: 'echo ${last.output}' }", "last.output"),
+        (
+            "- shell: echo $TOKEN\n- { shell: 'false', on_failure: [shell: 'echo ${last.output}'] }",
+            "last.output",
+        ),
+        (
+            "- { shell: 'false', retry_config: { attempts: 1, on_failure: { fallback: { command: echo $TOKEN } } } }\n\
+             - shell: echo ${last.output}",
+            "last.output",
+        ),
+    ] {
+        let (ended, waits) = Runner::new().run_through(&format!("{secret}{steps}\n")).await;
+        let (message, _) = failure(&ended);
+        let says = format!("which `${{{by}}}` would pass on: write it to a file");
+        assert!(message.contains(&says) && !message.contains("s3cret"), "{steps}: {message}");
+        assert!(waits.is_empty(), "{steps}");
+    }
+    for steps in [
+        "- { shell: echo $TOKEN, retry_config: { attempts: 3 } }\n- shell: echo\n- shell: echo ${last.output}",
+        "- shell: echo $TOKEN\n- { shell: echo, on_failure: [shell: 'echo ${shell.output}'] }",
+        "- shell: echo $TOKEN\n- { shell: echo 1, on_success: 'echo ${last.output}' }",
+    ] {
+        let ended = Runner::new().run(&format!("{secret}{steps}\n")).await;
+        assert!(matches!(ended.outcome, WorkOutcome::Succeeded(_)), "{steps}: {ended:?}");
     }
 }
 
 #[tokio::test]
-async fn a_secret_stays_in_memory_where_the_process_does() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = r#"
-env: { TOKEN: { secret: true, value: "s3cret" } }
-commands:
-  - { shell: "echo login >> log; echo $TOKEN", capture: token }
-  - shell: "echo ${token} ${last.output} > seen; test -e ready || { touch ready; exit 1; }"
-    retry_config: { attempts: 2, initial_delay: 1s }
-"#;
-    let (steps, workspace) = steps(folder.path(), text);
-    let cx = ItemContext::new("import-1", "C-1", "me");
-    let ended = steps.attempt(&workspace, Scope::default(), None, &cx).await;
-    let WorkOutcome::Retry { checkpoint, .. } = &ended.outcome else { panic!("{ended:?}") };
-    steps.attempt(&workspace, Scope::default(), Some(checkpoint), &cx).await;
-    let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    assert_eq!((read("seen"), read("log")), ("s3cret s3cret\n".to_owned(), "login\n".to_owned()));
+async fn a_step_that_would_pass_on_a_secret_is_not_retried() {
+    let text = "env: { TOKEN: { secret: true, value: s3cret } }\ncommands:\n- { shell: echo $TOKEN, capture: token, \
+                retry_config: { attempts: 3 }, on_failure: continue }\n- shell: printf '<%s>' ${token} ${token.success}\n";
+    let (ended, waits) = Runner::new().run_through(text).await;
+    assert_eq!((output(&ended), waits.len()), ("<><false>", 0));
+}
+
+#[tokio::test]
+async fn errors_that_quote_a_value_mask_secrets() {
+    let secret = "env: { TOKEN: { secret: true, value: s3cret } }\nmap:\n  input: x.json\n  agent_template:\n";
+    for step in ["when: '${item} > 3'", "working_dir: '${item}'"] {
+        let text = format!("{secret}  - {{ shell: x, {step} }}\n");
+        let scope = Scope { item: Some(Arc::new(json!("s3cret"))), ..Scope::default() };
+        let told = format!("{:?}", Runner::new().attempt(&text, scope, None).await);
+        assert!(told.contains("***") && !told.contains("s3cret"), "{told}");
+    }
 }
 
 #[tokio::test]

@@ -24,27 +24,18 @@ fn a_job_with_edited_finished_commands_is_not_resumed() {
     for (changed, says) in [
         (
             &[new, FIRST, SECOND, FAILS][..],
-            "step 1 was `echo 1 >> log` when the job started, but is now",
+            "job-1 has finished step 1, `echo 1 >> log`, but step 1 is now `echo new",
         ),
-        (
-            &[SECOND, FAILS],
-            "step 1 was `echo 1 >> log` when the job started, but is now `echo 2 >> log`",
-        ),
-        (
-            &[FIRST, new, FAILS],
-            "step 2 was `echo 2 >> log` when the job started, but is now `echo new",
-        ),
-        (&[FIRST], "step 2 was `echo 2 >> log` when the job started, but no longer exists"),
-        (
-            &[FIRST, "{ name: two, shell: 'echo 2 >> log' }", FAILS],
-            "step 2 was named `step 2` when the job started, but is now named `two`",
-        ),
+        (&[SECOND, FAILS], "step 1, `echo 1 >> log`, but step 1 is now `echo 2 >> log`"),
+        (&[FIRST, new, FAILS], "step 2, `echo 2 >> log`, but step 2 is now `echo new"),
+        (&[FIRST], "has finished step 2, `echo 2 >> log`, which no longer exists"),
+        (&[FIRST, SECOND], "`step 3` has begun, but no longer exists"),
     ] {
         let place = failed();
         place.write("job.yml", &commands(changed));
         for arguments in [&["resume"][..], &["dlq", "retry", "job-1"]] {
             let ran = place.ends(2, arguments);
-            ran.says(says).says("change it back, or start a new job with `run FILE`");
+            ran.says(says).says("undo the edit, or start a new job with `run FILE`");
         }
         assert_eq!(place.read("log"), "1\n2\n", "{changed:?}");
         place.write("job.yml", &commands(&[FIRST, SECOND, REPAIRED]));
@@ -56,7 +47,8 @@ fn a_job_with_edited_finished_commands_is_not_resumed() {
 #[test]
 fn failed_and_later_steps_may_be_edited() {
     let place = failed();
-    let retried = "{ shell: 'echo 2 >> log', retry_config: { attempts: 9 }, timeout: 9m }";
+    let retried =
+        "{ name: two, shell: 'echo 2 >> log', retry_config: { attempts: 9 }, timeout: 9m }";
     let cause = "shell: 'echo cause >> log'";
     place.write("job.yml", &format!("\n\n{}", commands(&[FIRST, retried, cause, FAILS])));
     place.ends(1, &["resume"]).says("`step 4` failed");
@@ -77,7 +69,9 @@ fn a_reduce_resumes_unchanged() {
     let place = Place::with(&workflow(&format!("{first}{fails}"))).items(&["a", "b"]);
     place.ends(1, &["run", "job.yml"]);
     place.write("job.yml", &workflow(&format!("  - shell: 'true'\n{first}{fails}")));
-    place.ends(2, &["resume"]).says("in reduce, step 1 was `echo \"${map.total}\" >> log`");
+    place
+        .ends(2, &["resume"])
+        .says("has finished step 1, `echo \"${map.total}\" >> log`, but step 1");
     place.write("job.yml", &workflow(&format!("{first}  - shell: 'echo end >> log'\n")));
     place.ends(0, &["resume"]);
     assert_eq!(place.read("log"), "2\nend\n");
@@ -105,6 +99,16 @@ fn a_later_step_of_the_same_name_does_not_change_earlier_ones() {
     place.write("job.yml", &commands(&[one, REPAIRED, one]));
     place.ends(0, &["resume"]);
     assert_eq!(place.read("log"), "1\n3\n1\n");
+}
+
+#[test]
+fn a_step_may_be_added_before_a_named_one_that_has_failed() {
+    let load = |shell: &str| format!("{{ name: load, shell: '{shell}' }}");
+    let place = Place::with(&commands(&[FIRST, &load("exit 7")]));
+    place.ends(1, &["run", "job.yml"]).says("`load` failed");
+    place.write("job.yml", &commands(&[FIRST, SECOND, &load("echo load >> log")]));
+    place.ends(0, &["resume"]).says("3 succeeded");
+    assert_eq!(place.read("log"), "1\n2\nload\n");
 }
 
 #[test]

@@ -120,17 +120,3 @@ handlers: { help: { shell: 'touch repaired; echo retry-step' } }
     place.ends(0, &["run", "job.yml"]);
     assert_eq!(place.read("log"), "first\nsecond\nsecond\n");
 }
-
-/// An output with a secret is not stored: its step runs again for it.
-#[test]
-fn a_secret_is_not_stored_with_the_failed_step() {
-    let place = place("retry-step");
-    let file = place.read("job.yml");
-    let secret = format!("env: {{ TOKEN: {{ secret: true, value: hush-hush }} }}\n{file}");
-    place.write("job.yml", &secret.replace("echo ready", "echo $TOKEN"));
-    place.ends(0, &["run", "job.yml"]);
-    let log = place.read("log");
-    assert_eq!(log.matches("prepare\npay hush-hush hush-hush\n").count(), 3, "{log}");
-    let store = std::fs::read(place.path("retry-workflow.db")).unwrap();
-    assert!(!store.windows(9).any(|part| part == b"hush-hush"));
-}

@@ -3,10 +3,11 @@
 //!
 //! Values never become part of the command's text. They are passed in variables, and the text
 //! refers to these as each place requires: with quotes where nothing is quoted, bare inside double
-//! quotes and here-documents, and between closed and reopened quotes inside single quotes. A place
-//! where a reference would not be such a word (a command's name, arithmetic, the code of `eval`),
-//! or where `dash` and `bash` may disagree about the quoting, is rejected before anything runs. A
-//! command substitution that contains a value is treated like the value.
+//! quotes, and between closed and reopened quotes inside single quotes. A place where a reference
+//! would not be such a word (a command's name, the code of `eval`) is rejected before anything runs,
+//! and so is each placeholder of a script with a construct that `dash` and `bash` may read
+//! differently (a here-document, arithmetic). A command substitution that contains a value is
+//! treated like the value.
 //!
 //! The command's author is responsible for everything that a script then does with the value
 //! through its own variables, functions and files, and a program with its arguments and its input.

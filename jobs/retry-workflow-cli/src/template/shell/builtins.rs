@@ -13,8 +13,8 @@ const NEVER_A_COMMAND: &str =
 #[derive(Default)]
 pub(super) struct Effect {
     pub(super) refused: Vec<TemplateError>,
-    /// The reason why no value is safe anywhere in this script.
-    pub(super) unsafe_reason: Option<&'static str>,
+    /// The command, if no value is safe anywhere in its script, and what to do about it.
+    pub(super) unsafe_command: Option<&'static str>,
 }
 
 impl Effect {
@@ -31,7 +31,7 @@ pub(super) fn check_command(words: &[Word]) -> Effect {
     shells(words, &mut verdict);
     let Some((at, name)) = resolve(words, &mut verdict) else { return verdict };
     let arguments = &words[at + 1..];
-    verdict.unsafe_reason = unsafe_reason(name, arguments);
+    verdict.unsafe_command = unsafe_command(name, arguments);
     match name {
         "[" | "test" => test(name, arguments, &mut verdict),
         "printf" => printf(arguments, &mut verdict),
@@ -106,8 +106,8 @@ fn parses(name: &str) -> Option<String> {
     Some(format!("`{name}` may parse the value, as code or as a name: {instead}"))
 }
 
-/// Returns why this command changes how values elsewhere in the script are treated.
-fn unsafe_reason(name: &str, arguments: &[Word]) -> Option<&'static str> {
+/// Returns how this command changes the treatment of values elsewhere in the script.
+fn unsafe_command(name: &str, arguments: &[Word]) -> Option<&'static str> {
     let options = || {
         arguments
             .iter()
@@ -116,19 +116,19 @@ fn unsafe_reason(name: &str, arguments: &[Word]) -> Option<&'static str> {
     };
     match name {
         "declare" | "typeset" | "local" if options().any(|text| text.contains(['i', 'n'])) => Some(
-            "in a script with `declare -i` or `declare -n`, whose variables parse the values \
+            "`declare -i` or `declare -n`, whose variables parse the values \
              assigned to them: remove these options",
         ),
         "set"
             if options().any(|text| text.contains('k'))
                 || arguments.iter().any(|word| word.text == "keyword") =>
         {
-            Some("in a script with `set -k`, which turns arguments into variables: remove it")
+            Some("`set -k`, which turns arguments into variables: remove it")
         }
         "read" | "mapfile" | "readarray" | "getopts"
             if arguments.iter().any(|word| controls_shell(&word.text)) =>
         {
-            Some("in a script that reads input into a variable of the shell's own: rename that")
+            Some("`read` into a variable that controls the shell: rename the variable")
         }
         _ => None,
     }

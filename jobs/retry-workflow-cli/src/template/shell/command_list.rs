@@ -7,6 +7,8 @@ use super::word::{Value, Word};
 use super::{SOCKETS, Target, reference};
 use crate::template::error::TemplateError;
 
+pub(super) const UNUSUAL_CASE: &str = "an unusual `case`";
+
 /// A list of commands: the whole text, or the inside of parentheses.
 #[derive(Default)]
 pub(super) struct Commands {
@@ -21,8 +23,8 @@ pub(super) struct Commands {
     pub(super) cases: usize,
     /// The last keyword was `time`.
     timed: bool,
-    /// There was a `time` or a `function`, which are not keywords in `dash`.
-    extended: bool,
+    /// There was a `time`, which is not a keyword in `dash`.
+    has_time: bool,
     /// An `&>` came before, which `bash` and `dash` read differently.
     pub(super) has_ambiguous_redirect: bool,
     /// The words of the current command so far.
@@ -32,10 +34,8 @@ pub(super) struct Commands {
     /// The first value in these commands.
     pub(super) first_value: Option<Value>,
     pub(super) errors: Vec<TemplateError>,
-    /// The reason why the quoting is uncertain from here on.
-    pub(super) uncertain_reason: Option<&'static str>,
-    /// The reason why no value is safe anywhere in the script.
-    pub(super) unsafe_reason: Option<&'static str>,
+    /// The reason why no placeholder is allowed in the script.
+    pub(super) unsafe_reason: Option<String>,
     pub(super) targets: Vec<Target>,
 }
 
@@ -68,9 +68,6 @@ pub(super) enum WordRole {
     Pattern {
         first: bool,
     },
-    FunctionName,
-    /// Inside `[[ … ]]`.
-    Condition,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,8 +85,8 @@ impl Commands {
         Self { within, before, ..Self::default() }
     }
 
-    pub(super) fn mark_uncertain(&mut self, why: &'static str) {
-        self.uncertain_reason.get_or_insert(why);
+    fn refuse_all(&mut self, what: &str) {
+        self.unsafe_reason.get_or_insert_with(|| without_placeholders(what));
     }
 
     pub(super) fn word(&mut self) -> &mut Word {
@@ -124,24 +121,19 @@ impl Commands {
                 "esac" => self.cases = self.cases.saturating_sub(1),
                 "time" => {
                     self.timed = true;
-                    self.extended = true;
+                    self.has_time = true;
                 }
                 "-p" | "--" if timed => self.timed = true,
                 "for" | "select" => self.role = WordRole::ForName,
                 "case" => {
                     self.role = WordRole::Subject;
-                    if self.extended {
-                        self.mark_uncertain(
-                            "in or after a `case` that follows `time` or `function`",
-                        );
+                    if self.has_time {
+                        self.refuse_all("a `case` after `time`");
                     }
                 }
-                "function" => {
-                    self.role = WordRole::FunctionName;
-                    self.extended = true;
-                }
-                "[[" => self.role = WordRole::Condition,
-                "coproc" => self.mark_uncertain("after `coproc`, which exists only in `bash`"),
+                "function" => self.refuse_all("`function` (`f() { …; }` does the same)"),
+                "coproc" => self.refuse_all("`coproc`"),
+                "[[" => self.refuse_all("`[[ … ]]`"),
                 _ => self.simple(word),
             },
             WordRole::Words => self.simple(word),
@@ -156,7 +148,7 @@ impl Commands {
                 "do" | "{" => self.role = WordRole::Start,
                 _ => {
                     self.refuse(&word.values, "`in` or `do` is missing before it");
-                    self.mark_uncertain("after a `for` like this one");
+                    self.refuse_all("an unusual `for`");
                 }
             },
             WordRole::ForList => {
@@ -172,26 +164,16 @@ impl Commands {
             }
             WordRole::CaseIn => {
                 self.refuse(&word.values, "`in` is missing before it");
-                self.mark_uncertain("after a `case` like this one");
+                self.refuse_all(UNUSUAL_CASE);
             }
             WordRole::Pattern { first } if keyword == "esac" => {
                 if !first {
-                    self.mark_uncertain("after an `esac` like this one");
+                    self.refuse_all(UNUSUAL_CASE);
                 }
                 self.cases = self.cases.saturating_sub(1);
                 self.role = WordRole::Start;
             }
             WordRole::Pattern { .. } => self.role = WordRole::Pattern { first: false },
-            WordRole::FunctionName => {
-                self.refuse(&word.values, "a value cannot be a function's name: write it here");
-                self.role = WordRole::Start;
-            }
-            WordRole::Condition if keyword == "]]" => self.role = WordRole::Start,
-            WordRole::Condition => {
-                let why = "`[[` could read it as arithmetic, and `sh` has no `[[`: use `[ … ]` or \
-                           `case`";
-                self.refuse(&word.values, why);
-            }
         }
     }
 
@@ -219,7 +201,7 @@ impl Commands {
                 return;
             }
             if word.text[begin..].starts_with('[') && !word.text.contains(']') {
-                self.mark_uncertain("after a `[` like this one");
+                self.refuse_all("an assignment such as `x[1 + 2]=3`");
             }
         }
         self.words.push(word);
@@ -267,21 +249,20 @@ impl Commands {
         self.timed = false;
         self.has_ambiguous_redirect = false;
         match self.role {
-            WordRole::Subject | WordRole::CaseIn | WordRole::Condition | WordRole::ForName => {
-                self.mark_uncertain("after a `case`, `for` or `[[` like this one");
+            WordRole::Subject | WordRole::CaseIn | WordRole::Pattern { first: false } => {
+                self.refuse_all(UNUSUAL_CASE);
             }
-            WordRole::Pattern { first: false } => {
-                self.mark_uncertain("after a pattern like this one");
-            }
+            WordRole::ForName => self.refuse_all("an unusual `for`"),
             _ => {}
         }
         let verdict = check_command(&self.words);
         self.errors.extend(verdict.refused);
-        if let Some(why) = verdict.unsafe_reason {
-            self.unsafe_reason.get_or_insert(why);
+        if let Some(what) = verdict.unsafe_command {
+            self.unsafe_reason
+                .get_or_insert_with(|| format!("no value is safe in a script with {what}"));
         }
         if self.words.first().is_some_and(|word| word.is("alias")) {
-            self.mark_uncertain("after an `alias`, which changes how the script is read");
+            self.refuse_all("`alias`, which changes how the script is read");
         }
         self.words.clear();
         self.role = WordRole::Start;
@@ -300,13 +281,15 @@ impl Commands {
     pub(super) fn has_words(&self) -> bool {
         !self.words.is_empty()
     }
+}
 
-    /// Returns whether the current word may be the name of a command.
-    pub(super) fn names(&self) -> bool {
-        let runs_others =
-            |word: &Word| ["command", "builtin", "exec"].contains(&word.text.as_str());
-        self.words.first().is_none_or(runs_others)
-    }
+/// Returns why a script that contains this cannot have placeholders.
+pub(super) fn without_placeholders(what: &str) -> String {
+    format!(
+        "a script with {what} cannot have placeholders: write `env: {{ ID: \"${{item.id}}\" }}` for \
+         the step and `\"$ID\"` in the script, but neither `$((ID))` nor `[[ \"$ID\" -gt 1 ]]`, \
+         which would run the value"
+    )
 }
 
 fn controls_shell_message(name: &str) -> String {

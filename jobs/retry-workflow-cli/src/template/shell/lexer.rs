@@ -1,26 +1,21 @@
 //! The part of the grammar of `sh` that it takes to know how each place is quoted.
 //!
-//! If `dash` and `bash` might disagree, the lexer gives up and refuses all placeholders from
-//! there on: a rejected file is a nuisance, but a wrong quote is a security hole.
+//! If the script contains a construct that is rare beside placeholders and hard to read as both
+//! `dash` and `bash` do, all its placeholders are refused: a rejected file is a nuisance, but a
+//! wrong quote is a security hole.
 
 mod commands;
 mod quotes;
 mod expansions;
 mod placeholders;
-mod heredocs;
-
-use std::ops::Range;
 
 use super::Script;
-use super::command_list::Commands;
+use super::command_list::{Commands, without_placeholders};
 use super::word::Value;
 use crate::template::available::AvailableValues;
 use crate::template::error::TemplateError;
 
-const IN_BACKTICKS: &str = "inside backticks: write `$( … )` instead of them";
-const IN_EXPANSION: &str = "inside another `${…}`: assign it to a variable first";
-const IN_ARITHMETIC: &str = "inside arithmetic, which reads it as code: check it with `case` and assign it to a variable first";
-const CONTINUED: &str = "after a line that continues inside an operator";
+const CONTINUED: &str = "a line that continues inside an operator";
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -31,11 +26,8 @@ pub(super) struct Lexer<'a> {
     inserted: Vec<Value>,
     errors: Vec<TemplateError>,
     stack: Vec<Context>,
-    heredocs: Vec<Heredoc>,
-    /// The reason why the quoting is uncertain from here on.
-    uncertain_reason: Option<&'static str>,
-    /// The reason why no value is safe anywhere in the script.
-    unsafe_reason: Option<&'static str>,
+    /// The reason why no placeholder is allowed in the script.
+    unsafe_reason: Option<String>,
 }
 
 enum Context {
@@ -44,14 +36,6 @@ enum Context {
     /// `${NAME…}`, and whether it is inside double quotes.
     Expansion {
         double: bool,
-    },
-    /// `$((…))` or `((…))`, with this many open parentheses.
-    Arithmetic {
-        open: usize,
-        /// `((…))`, which `dash` reads as nested subshells.
-        command: bool,
-        /// The current word.
-        word: String,
     },
 }
 
@@ -62,17 +46,6 @@ enum Braces {
     Refused,
     /// A value, and how the script refers to it.
     Value(Value, String),
-}
-
-struct Heredoc {
-    delimiter: String,
-    /// `<<-`.
-    tabs: bool,
-    quoted: bool,
-    /// The range of the delimiter in the script.
-    written: Range<usize>,
-    /// The depth of the context stack where it began.
-    depth: usize,
 }
 
 impl<'a> Lexer<'a> {
@@ -91,19 +64,22 @@ impl<'a> Lexer<'a> {
             inserted: Vec::new(),
             errors: Vec::new(),
             stack: vec![Context::Commands(Box::default())],
-            heredocs: Vec::new(),
-            uncertain_reason: None,
             unsafe_reason: None,
         }
     }
 
     pub(super) fn run(mut self) -> Result<Script, Vec<TemplateError>> {
+        // The position from which on the quoting may be wrong.
+        let mut uncertain_from = None;
         while let Some(next) = self.rest().chars().next() {
+            let at = self.at;
             match self.stack.last() {
                 Some(Context::Double) => self.in_double(next),
                 Some(Context::Expansion { double }) => self.in_expansion(next, *double),
-                Some(Context::Arithmetic { .. }) => self.in_arithmetic(next),
                 Some(Context::Commands(_)) | None => self.in_commands(next),
+            }
+            if self.unsafe_reason.is_some() || self.commands().unsafe_reason.is_some() {
+                uncertain_from.get_or_insert(at);
             }
         }
         while let Some(context) = self.stack.pop() {
@@ -112,9 +88,12 @@ impl<'a> Lexer<'a> {
                 self.gather(*commands);
             }
         }
-        if let Some(why) = self.unsafe_reason {
-            let why = format!("no value is safe {why}");
+        if let Some(why) = self.unsafe_reason.take() {
+            // What was found after that position may be wrong as well.
+            let found = std::mem::take(&mut self.errors);
             self.errors.extend(self.inserted.iter().map(|value| value.refused(&why)));
+            self.refuse_from(uncertain_from.unwrap_or(self.text.len()), &why);
+            self.errors.extend(found);
         }
         self.errors.sort_by_key(|error| error.at);
         // A value that is refused itself is not refused again as part of its command's output.
@@ -135,12 +114,16 @@ impl<'a> Lexer<'a> {
         commands
     }
 
+    /// Refuses all placeholders of a script that contains this.
+    fn refuse_all(&mut self, what: &str) {
+        self.unsafe_reason.get_or_insert_with(|| without_placeholders(what));
+    }
+
     /// Collects the findings of a list of commands that has ended.
     fn gather(&mut self, mut commands: Commands) {
         self.errors.append(&mut commands.errors);
         self.script.targets.append(&mut commands.targets);
-        self.uncertain_reason = self.uncertain_reason.or(commands.uncertain_reason);
-        self.unsafe_reason = self.unsafe_reason.or(commands.unsafe_reason);
+        self.unsafe_reason = self.unsafe_reason.take().or(commands.unsafe_reason);
     }
 
     fn copy(&mut self, bytes: usize) -> &'a str {
@@ -160,22 +143,5 @@ impl<'a> Lexer<'a> {
     fn word(&mut self, bytes: usize) {
         let part = self.copy(bytes);
         self.commands().word().text.push_str(part);
-        if !self.heredocs.is_empty() && part.contains('\n') {
-            self.mark_uncertain("after a here-document whose line continues in quotes");
-        }
-    }
-
-    fn mark_uncertain(&mut self, why: &'static str) {
-        self.uncertain_reason.get_or_insert(why);
-    }
-
-    /// Returns why the quoting is uncertain at the current position.
-    fn uncertain_reason(&self) -> Option<&'static str> {
-        self.uncertain_reason.or_else(|| {
-            self.stack.iter().find_map(|context| match context {
-                Context::Commands(commands) => commands.uncertain_reason,
-                _ => None,
-            })
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! Commands: operators, redirections and lists, and how they begin and end.
 
 use super::{CONTINUED, Context, Lexer};
-use crate::template::shell::command_list::{Commands, Redirection, Within, WordRole};
+use crate::template::shell::command_list::{Commands, Redirection, UNUSUAL_CASE, Within, WordRole};
 use crate::template::shell::variables;
 use crate::template::shell::word::Value;
 
@@ -24,19 +24,15 @@ impl Lexer<'_> {
                 self.commands().word().quoted = true;
                 self.stack.push(Context::Double);
             }
-            '`' => self.backticks(),
+            '`' => self.backtick(),
             '$' => self.dollar(false),
             '#' if self.commands().word.is_none() => {
                 let end = self.rest().find('\n').unwrap_or(self.rest().len());
-                if self.commands().role == WordRole::Condition {
-                    self.mark_uncertain("after a `#` inside `[[ … ]]`");
-                }
                 self.copy(end);
             }
             '\n' => {
                 self.copy(1);
                 self.commands().newline();
-                self.heredoc_bodies();
             }
             ' ' | '\t' => {
                 self.copy(1);
@@ -72,7 +68,7 @@ impl Lexer<'_> {
         let before = self.text[..self.at].trim_end_matches("\\\n");
         let after = self.rest().trim_start_matches("\\\n");
         if before.ends_with(operator) && after.starts_with(operator) {
-            self.mark_uncertain(CONTINUED);
+            self.refuse_all(CONTINUED);
         }
         self.copy_pair();
     }
@@ -80,20 +76,10 @@ impl Lexer<'_> {
     pub(super) fn operator(&mut self) {
         let rest = self.rest();
         self.commands().end_word();
-        let place = self.commands().role;
-        if let WordRole::Pattern { .. } = place {
+        if let WordRole::Pattern { .. } = self.commands().role {
             self.copy(1);
             if !rest.starts_with('|') || rest.starts_with("||") {
-                self.mark_uncertain("after a pattern like this one");
-            }
-            return;
-        }
-        if place == WordRole::Condition {
-            self.copy(1);
-            if !rest.starts_with("&&") && !rest.starts_with("||") {
-                self.mark_uncertain("after an operator like this one inside `[[ … ]]`");
-            } else {
-                self.copy(1);
+                self.refuse_all(UNUSUAL_CASE);
             }
             return;
         }
@@ -114,11 +100,8 @@ impl Lexer<'_> {
     }
 
     pub(super) fn redirection(&mut self) {
-        match self.commands().role {
-            WordRole::Pattern { .. } | WordRole::Condition => {
-                self.mark_uncertain("after a `<` or `>` like this one");
-            }
-            _ => {}
+        if let WordRole::Pattern { .. } = self.commands().role {
+            self.refuse_all(UNUSUAL_CASE);
         }
         let rest = self.rest();
         let signs = rest.find(|c| !"<>&|".contains(c)).unwrap_or(rest.len());
@@ -142,7 +125,9 @@ impl Lexer<'_> {
         }
         commands.end_word();
         if rest.starts_with("<<") && !rest.starts_with("<<<") {
-            self.heredoc();
+            self.refuse_all("a here-document");
+            // Its body does not follow the rules of commands.
+            self.copy(rest.len());
             return;
         }
         let redirection = if rest.starts_with("<<<") {
@@ -165,9 +150,9 @@ impl Lexer<'_> {
                 self.copy(1);
                 return;
             }
-            WordRole::Pattern { .. } | WordRole::Condition => {
+            WordRole::Pattern { .. } => {
+                self.refuse_all(UNUSUAL_CASE);
                 self.copy(1);
-                self.mark_uncertain("after a `(` like this one");
                 return;
             }
             _ => {}
@@ -177,55 +162,30 @@ impl Lexer<'_> {
             commands.end_command();
             self.copy(2);
         } else if commands.word.is_some() || commands.has_words() {
-            self.list();
-        } else if rest.starts_with("((") {
-            if commands.role != WordRole::Start {
-                self.mark_uncertain("after a `((` like this one");
-            }
-            self.copy(2);
-            let word = String::new();
-            self.stack.push(Context::Arithmetic { open: 2, command: true, word });
+            // `x=(…)` and `@(…)` of `bash`.
+            self.refuse_all("an array or a `(` inside a word");
+            self.word(1);
         } else {
             commands.end_command();
+            if rest.starts_with("((") {
+                self.refuse_all("`((…))`");
+            }
             self.copy(1);
             self.nest(Within::Parentheses);
         }
-    }
-
-    /// `x=(…)` and `@(…)` of `bash`, up to the end if that is certain.
-    pub(super) fn list(&mut self) {
-        let rest = self.rest();
-        let end = rest.find(')').map(|end| end + 1);
-        let plain = |c: char| c.is_alphanumeric() || " _-./:,=+@%\"'$*|{}".contains(c);
-        let Some(end) = end.filter(|end| rest[1..end - 1].chars().all(plain)) else {
-            self.mark_uncertain("after a `(` like this one");
-            self.word(1);
-            return;
-        };
-        let balanced = |quote| rest[..end].matches(quote).count() % 2 == 0;
-        if !balanced('"') || !balanced('\'') {
-            self.mark_uncertain("after a `(` like this one");
-        }
-        self.refuse_within(end, "in an array: arrays are known to `bash`, not to `sh`");
-        let word = self.commands().word();
-        word.expands = true;
-        word.unquoted_expansion = true;
-        self.word(end);
     }
 
     pub(super) fn closed(&mut self) {
         self.copy(1);
         let commands = self.commands();
         commands.end_word();
-        match commands.role {
-            WordRole::Pattern { .. } => commands.role = WordRole::Start,
-            WordRole::Condition => commands.mark_uncertain("after a `)` inside `[[ … ]]`"),
-            _ => {
-                commands.end_command();
-                if commands.within != Within::Text {
-                    self.close();
-                }
-            }
+        if let WordRole::Pattern { .. } = commands.role {
+            commands.role = WordRole::Start;
+            return;
+        }
+        commands.end_command();
+        if commands.within != Within::Text {
+            self.close();
         }
     }
 

@@ -60,11 +60,6 @@ const JOBS: &[Row] = &[
         FILTER,
     ),
     get("/api/item", "An item with all its attempts, as far as it is shown", ITEM),
-    get(
-        "/api/audit",
-        "The changes that users have made, the newest first; `items` is null if the action may not have ended",
-        &[],
-    ),
     get("/api/export", "Items with their histories, whole, an object a line", FILTER),
     get("/api/re-drive", "The number of dead letters that would be re-driven", FILTER),
     post("/api/re-drive", "Re-drives dead letters; also rate, max, dry_run, all", FILTER),

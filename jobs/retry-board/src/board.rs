@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use http::request::Parts;
 use parking_lot::Mutex;
 use retry_runtime::{Breakers, CircuitBreaker, RetryQuota, Shared, Snapshot};
-use retry_workflow::Store;
 
 use crate::safety::host;
 use crate::safety::identity::{ActorOf, Identity};
@@ -94,7 +93,6 @@ enum Hosts {
 #[derive(Default)]
 pub(crate) struct Mounted {
     jobs: AtomicBool,
-    store: OnceLock<Arc<dyn Store>>,
     policies: AtomicBool,
     policies_poll: Mutex<Option<PolicyPoll>>,
     /// The event streams of all pages.
@@ -106,15 +104,8 @@ pub(crate) struct Mounted {
 pub(crate) type PolicyPoll = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
 impl Mounted {
-    pub(crate) fn add_jobs(&self, store: &Arc<dyn Store>) {
+    pub(crate) fn add_jobs(&self) {
         self.jobs.store(true, Ordering::Release);
-        // With several stores, the first one has the audit of the policies.
-        self.store.get_or_init(|| Arc::clone(store));
-    }
-
-    /// The store of the jobs, if they are mounted.
-    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
-        self.store.get()
     }
 
     pub(crate) fn add_policies(&self) {
@@ -216,8 +207,9 @@ impl Board {
 
     /// Takes the identity of a visitor from the surrounding authentication: a header, or an
     /// extension that a layer above has added. Where it returns `None`, the visitor reads only;
-    /// otherwise the name appears in the audit. By default, it is the name of the
-    /// [token](Token::named).
+    /// otherwise the name is that of the user in events of
+    /// [`audit`](retry_workflow::audit).
+    /// By default, it is the name of the [token](Token::named).
     ///
     /// ```
     /// # use retry_board::Board;

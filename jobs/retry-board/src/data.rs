@@ -2,7 +2,6 @@
 //! programs, and of limited size.
 
 pub(crate) mod bounded;
-pub(crate) mod audit;
 pub(crate) mod item;
 pub(crate) mod job;
 pub(crate) mod jobs;

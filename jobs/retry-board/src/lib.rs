@@ -42,8 +42,8 @@
 //!
 //! Each [token](Board::token) can have a [name](Token::named), and some may only
 //! [read](Token::reader); or [`Board::actor`] takes who it is from the authentication around the
-//! board. What people do is written down in the store, as [`retry_workflow::audit`] says: before it
-//! is done, and when it is. Without a store, the change of a policy is an event of `tracing`.
+//! board. What people do is an event of [`retry_workflow::audit`], and the page of an item shows who
+//! has re-driven it.
 //!
 //! The command `retry-workflow board` serves the same pages for a store.
 #![cfg_attr(docsrs, feature(doc_cfg))]

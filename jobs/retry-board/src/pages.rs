@@ -1,6 +1,5 @@
 //! The pages, each for people and for programs.
 
-pub(crate) mod audit;
 pub(crate) mod confirm;
 pub(crate) mod dead_letters;
 pub(crate) mod item;

@@ -56,7 +56,7 @@ impl Board {
     /// ```
     pub fn jobs(&self, store: impl IntoStore) -> Router {
         let store = store.into_store();
-        self.mounted.add_jobs(&store);
+        self.mounted.add_jobs();
         let board = Arc::new(self.clone());
         middleware::wrap(
             jobs_routes::router(&board, store).merge(common(PageGroup::Jobs)),

@@ -39,6 +39,7 @@ pub fn main() -> ExitCode {
     } else {
         None
     };
+    audit::print_events();
     let mut screen = Screen::standard(arguments.json);
     // Removed after the runtime, and all commands with it.
     let _temporary = Temporary;
@@ -109,9 +110,6 @@ async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Comm
         }
         Command::Items(items) => {
             jobs::items::run(items, &address.open_read_only().await?, screen).await?;
-        }
-        Command::Audit { limit } => {
-            audit::audit(&*address.open_read_only().await?, limit, screen).await?;
         }
         #[cfg(feature = "board")]
         Command::Board(arguments) => board::board(&address, &arguments, screen).await?,

@@ -421,8 +421,10 @@ impl Store for PostgresStore {
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
+        by: Option<&'a str>,
     ) -> StoreFuture<'a, u64> {
-        let redriven = run!(self, dead::redrive, [filter = filter.clone()], [max, now, every]);
+        let (filter_of, by) = (filter.clone(), by.map(ToOwned::to_owned));
+        let redriven = run!(self, dead::redrive, [filter = filter_of, by = by], [max, now, every]);
         Box::pin(self.change_items(filter.job.as_deref(), Some(now), redriven))
     }
 

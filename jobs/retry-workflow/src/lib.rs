@@ -48,6 +48,7 @@
 //! - [`ErrorPolicy`]: dead letters, thresholds, a breaker for the whole job
 //! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
 //! - [`DeadLetters`]: list, show, count, re-drive, purge, export, import
+//! - [`Operator`]: a user who changes jobs and items; each action is an event
 //! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
 //! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a [`JobRunner`]
 //!   runs
@@ -97,6 +98,7 @@ pub mod dead_letters;
 mod engine;
 mod workflow;
 mod graph;
+mod operator;
 // Documentation only.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
@@ -124,6 +126,7 @@ pub use job::event::{ItemFailure, JobEvent, WaitReason};
 pub use job::rate::Rate;
 pub use job::record::{Job, JobStatus, StopReason};
 pub use job::report::JobReport;
+pub use operator::Operator;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use store::SqliteStore;

@@ -307,13 +307,15 @@ pub trait Store: Send + Sync + 'static {
 
     /// Begins new runs of up to `max` items that are dead or skipped, and not purged: run + 1,
     /// attempt 0, no checkpoint; history and correlation id stay. The first is due at `now`, each
-    /// further one `every` later.
+    /// further one `every` later. If it is done `by` a user, each history gets a row of the outcome
+    /// [`Redriven`](AttemptOutcome::Redriven), which started at `now`.
     fn redrive<'a>(
         &'a self,
         filter: &'a Filter,
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
+        by: Option<&'a str>,
     ) -> StoreFuture<'a, u64>;
 
     /// Empties items that are dead or skipped: payload, history and failure are gone for good, and

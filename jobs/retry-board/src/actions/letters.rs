@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use retry_workflow::audit::Entry;
 use retry_workflow::words::count;
-use retry_workflow::{DeadLetters, Filter, Job, Rate, Redrive, Store};
+use retry_workflow::{DeadLetters, Filter, Job, Operator, Rate, Redrive, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -113,30 +112,13 @@ impl LettersForm {
         Ok((rate, max))
     }
 
-    /// Returns the entry of the audit. Ids that a text was resolved to are many, and are left out.
-    fn entry(&self, who: &str, action: &str, filter: &Filter, more: &str) -> Entry {
-        let FilterFields { since, until, text, .. } = &self.filter;
-        let said = |(name, value): (&str, &Option<String>)| {
-            value.as_ref().map(|value| format!("{name} {value}"))
-        };
-        let words = [("since", since), ("until", until), ("text", text)].into_iter();
-        let more = Some(more.to_owned()).filter(|more| !more.is_empty());
-        let note: Vec<_> = words.filter_map(said).chain(more).collect();
-        let mut about = filter.clone();
-        if text.is_some() {
-            about.ids = None;
-        }
-        let entry = Entry::new(who, action).about(&about);
-        if note.is_empty() { entry } else { entry.note(note.join(", ")) }
-    }
-
     /// Re-drives the dead letters, or only counts them.
     pub(crate) async fn redrive(
         &self,
-        letters: &DeadLetters,
-        who: &str,
+        operator: &Operator,
         command: &str,
     ) -> Result<Done, Problem> {
+        let letters = operator.letters();
         self.check_selection()?;
         let (rate, max) = self.options()?;
         let filter = select(letters, &self.filter).await?;
@@ -147,9 +129,7 @@ impl LettersForm {
             return Ok(Done::new(preview.to_string(), data));
         }
         let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-        let begun = self.entry(who, "re-drive", &filter, at.trim()).begin(letters.store()).await?;
-        let taken = letters.retry(&[filter], redrive).await?;
-        begun.done(letters.store(), taken).await?;
+        let taken = operator.redrive(&[filter], redrive).await?;
         let next = if taken == 0 { None } else { Some(self.next(letters.store(), command).await?) };
         let said = format!(
             "{} re-driven{at}{}",
@@ -181,7 +161,8 @@ impl LettersForm {
 
     /// Purges the dead letters, provided that their number is still the one that was typed; or only
     /// counts them.
-    pub(crate) async fn purge(&self, letters: &DeadLetters, who: &str) -> Result<Done, Problem> {
+    pub(crate) async fn purge(&self, operator: &Operator) -> Result<Done, Problem> {
+        let letters = operator.letters();
         self.check_selection()?;
         let filter = select(letters, &self.filter).await?;
         let meant = letters.count(&filter).await?;
@@ -197,9 +178,7 @@ impl LettersForm {
                  confirm."
             )));
         }
-        let begun = self.entry(who, "purge", &filter, "").begin(letters.store()).await?;
-        let purged = letters.purge(&filter).await?;
-        begun.done(letters.store(), purged).await?;
+        let purged = operator.purge(&filter).await?;
         let said = format!("{} purged", count(purged, "dead letter"));
         Ok(Done::new(said, json!({ "dry_run": false, "purged": purged })))
     }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_workflow::audit::{Begun, Entry};
 use retry_workflow::job::Request;
 use retry_workflow::words::count;
-use retry_workflow::{Job, JobStatus, Store, StoreError};
+use retry_workflow::{Job, JobStatus, Store, StoreError, audit};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -41,6 +40,10 @@ impl JobForm {
         Address::new("job").with("id", &self.job)
     }
 
+    fn object(&self) -> String {
+        format!("job {}", self.job)
+    }
+
     async fn unfinished(&self, store: &dyn Store) -> Result<Job, Problem> {
         let Some(job) = Job::find(store, &self.job).await? else {
             return Err(Problem::no_job(&self.job));
@@ -60,9 +63,8 @@ impl JobForm {
         let job = self.unfinished(store).await?;
         let id = short(&job.id);
         let how = how_to_resume(command, &job);
-        let begun = Entry::new(who, "pause").job(&self.job).begin(store).await?;
         let is_heard = Job::request(store, &self.job, Request::Pause).await?;
-        begun.done(store, 0).await?;
+        audit::record(who, "pause", &self.object(), 0);
         let said = if is_heard {
             format!("{id} stops when its running items have finished; to resume: {how}")
         } else {
@@ -79,9 +81,8 @@ impl JobForm {
         command: &str,
     ) -> Result<Done, Problem> {
         let job = self.unfinished(store).await?;
-        let begun = Entry::new(who, "make due").job(&self.job).begin(store).await?;
         let due = Job::make_due(store, &self.job).await?;
-        begun.done(store, due).await?;
+        audit::record(who, "make due", &self.object(), due);
         let is_live =
             Job::find(store, &self.job).await?.is_some_and(|job| job.is_live(store.now()));
         let next = if is_live {
@@ -97,9 +98,8 @@ impl JobForm {
 
     pub(crate) async fn cancel(&self, store: &Arc<dyn Store>, who: &str) -> Result<Done, Problem> {
         let id = short(&self.unfinished(&**store).await?.id);
-        let begun = Entry::new(who, "cancel").job(&self.job).begin(&**store).await?;
         if Job::request(&**store, &self.job, Request::Cancel).await? {
-            tokio::spawn(cancel_later(Arc::clone(store), self.job.clone(), begun));
+            tokio::spawn(self.clone().cancel_later(Arc::clone(store), who.to_owned()));
             let said = format!("Cancelling {id}: waiting for its running items");
             return Ok(Done::new(
                 said,
@@ -107,21 +107,21 @@ impl JobForm {
             ));
         }
         let skipped = Job::cancel(&**store, &self.job).await?;
-        begun.done(&**store, skipped).await?;
+        audit::record(who, "cancel", &self.object(), skipped);
         let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
         Ok(Done::new(said, json!({ "job": self.job, "requested": false, "skipped": skipped })))
     }
-}
 
-/// Skips the remaining items once no worker is left.
-async fn cancel_later(store: Arc<dyn Store>, job: String, begun: Begun) -> Result<u64, StoreError> {
-    for _ in 0..PATIENCE {
-        tokio::time::sleep(EACH).await;
-        if !Job::request(&*store, &job, Request::Cancel).await? {
-            let skipped = Job::cancel(&*store, &job).await?;
-            begun.done(&*store, skipped).await?;
-            return Ok(skipped);
+    /// Skips the remaining items once no worker is left.
+    async fn cancel_later(self, store: Arc<dyn Store>, who: String) -> Result<(), StoreError> {
+        for _ in 0..PATIENCE {
+            tokio::time::sleep(EACH).await;
+            if !Job::request(&*store, &self.job, Request::Cancel).await? {
+                let skipped = Job::cancel(&*store, &self.job).await?;
+                audit::record(&who, "cancel", &self.object(), skipped);
+                break;
+            }
         }
+        Ok(())
     }
-    Ok(0)
 }

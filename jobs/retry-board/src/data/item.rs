@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use retry_workflow::audit::Entry;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 use retry_workflow::{Failure, ItemRecord, ItemState, Timestamp, work};
 use serde::Serialize;
 
-use super::audit::AuditLine;
 use super::bounded::{self, Bounded};
 
 /// The limit for a payload and an output.
@@ -37,10 +35,8 @@ pub(crate) struct ItemPage {
     pub(crate) output: Option<Bounded>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<FailureText>,
-    /// The attempts of all runs, oldest first.
+    /// The attempts and re-drives of all runs, oldest first.
     pub(crate) history: Vec<AttemptLine>,
-    /// The users who have re-driven or purged it, the oldest action first.
-    pub(crate) acted_on: Vec<AuditLine>,
     /// The number of attempts before these.
     pub(crate) earlier_attempts: usize,
     pub(crate) now: Timestamp,
@@ -101,21 +97,9 @@ impl ItemPage {
             output: item.output.as_deref().map(json),
             failure: item.failure.as_ref().map(|failure| FailureText::new(failure, SHORTER)),
             history: history.chain(postponed).collect(),
-            acted_on: Vec::new(),
             earlier_attempts: earlier,
             now,
         }
-    }
-
-    /// Adds who has re-driven or purged it, among these actions, the newest first.
-    pub(crate) fn acted_on(mut self, entries: &[Entry], item: &ItemRecord) -> Self {
-        let is_such = |entry: &&Entry| {
-            let on_letters = matches!(entry.action.as_str(), "re-drive" | "purge");
-            on_letters && entry.items != Some(0) && entry.concerns(item)
-        };
-        let of_it = entries.iter().rev().filter(is_such);
-        self.acted_on = of_it.map(AuditLine::new).collect();
-        self
     }
 }
 

@@ -8,7 +8,6 @@ use retry_workflow::words::count;
 
 use super::answer;
 use super::dead_letters::can_be_redriven;
-use crate::data::audit::AuditLine;
 use crate::data::item::{AttemptLine, FailureText, ItemPage};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{block, line};
@@ -114,22 +113,21 @@ fn history(item: &ItemPage) -> Markup {
         @if item.earlier_attempts > 0 {
             p.muted { (count(u64::try_from(item.earlier_attempts).unwrap_or(0), "earlier attempt")) " not shown" }
         }
-        @for entry in &item.acted_on { (acted(entry)) }
         @if runs.is_empty() { p.muted { "No attempts are recorded." } }
         @for run in &runs {
+            @let (redrives, attempts): (Vec<_>, Vec<_>) =
+                run.iter().copied().partition(|row: &&AttemptLine| row.outcome == AttemptOutcome::Redriven);
             h3 { "Run " (run[0].run) }
-            (timeline::run(run))
-            ol.attempts {
-                @for attempt in run { (attempt_row(attempt)) }
+            @for redrive in redrives {
+                p.acted { "Re-driven by " strong { (line(&redrive.worker)) } ", " (time::at(redrive.started)) }
+            }
+            @if !attempts.is_empty() {
+                (timeline::run(&attempts))
+                ol.attempts {
+                    @for attempt in attempts { (attempt_row(attempt)) }
+                }
             }
         }
-    }
-}
-
-fn acted(entry: &AuditLine) -> Markup {
-    let did = if entry.action == "purge" { "Purged" } else { "Re-driven" };
-    html! {
-        p.acted { (did) " by " strong { (line(&entry.who)) } ", " (time::at(entry.at)) @if !entry.what.is_empty() { " (" (line(&entry.what)) ")" } }
     }
 }
 

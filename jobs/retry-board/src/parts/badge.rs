@@ -43,7 +43,7 @@ pub(crate) fn job(status: &str, dead: u64) -> Markup {
 pub(crate) fn outcome(outcome: AttemptOutcome) -> Markup {
     let class = match outcome {
         AttemptOutcome::Succeeded => GOOD,
-        AttemptOutcome::Postponed => WAITING,
+        AttemptOutcome::Postponed | AttemptOutcome::Redriven => WAITING,
         AttemptOutcome::Failed | AttemptOutcome::Lost => BAD,
     };
     badge(class, outcome.as_str())

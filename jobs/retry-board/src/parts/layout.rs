@@ -15,7 +15,6 @@ use crate::request::problem::Problem;
 pub(crate) enum NavSection {
     Jobs,
     Letters,
-    Audit,
     Policies,
     Nowhere,
 }
@@ -68,7 +67,6 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
                             @if mounted.has_jobs() {
                                 (link(NavSection::Jobs, "jobs", "Jobs"))
                                 (link(NavSection::Letters, "dead-letters", "Dead letters"))
-                                (link(NavSection::Audit, "audit", "Audit"))
                             }
                             @if mounted.has_policies() {
                                 (link(NavSection::Policies, "policies", "Policies"))

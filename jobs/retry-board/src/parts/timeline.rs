@@ -25,7 +25,7 @@ pub(crate) fn run(attempts: &[&AttemptLine]) -> Markup {
             AttemptOutcome::Succeeded => "succeeded",
             AttemptOutcome::Failed => "dead",
             AttemptOutcome::Lost => "lost",
-            AttemptOutcome::Postponed => "wait",
+            AttemptOutcome::Postponed | AttemptOutcome::Redriven => "wait",
         };
         let took = width(one.took(), 5.0);
         let title = format!(

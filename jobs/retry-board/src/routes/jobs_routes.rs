@@ -9,9 +9,8 @@ use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt as _;
-use retry_workflow::audit::Entry;
 use retry_workflow::store::Cursor;
-use retry_workflow::{DeadLetters, Job, Store, StoreError};
+use retry_workflow::{DeadLetters, Job, Operator, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,14 +20,13 @@ use crate::actions::once::Once;
 use crate::actions::requests::JobForm;
 use crate::actions::{Actor, export};
 use crate::board::{Board, Mounted};
-use crate::data::audit::{AuditPage, NEWEST};
 use crate::data::item::ItemPage;
 use crate::data::job::{JobPage, SPANS};
 use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
 use crate::live::{Live, MAX_TOPICS, PollError, Polled};
 use crate::page_group::PageGroup;
-use crate::pages::{audit, confirm, dead_letters, item, job, jobs};
+use crate::pages::{confirm, dead_letters, item, job, jobs};
 use crate::request::problem::Problem;
 use crate::request::query::{Address, Params, Sent};
 use crate::request::{RequestContext, Watcher};
@@ -45,6 +43,10 @@ struct JobsState {
 impl JobsState {
     fn letters(&self) -> DeadLetters {
         DeadLetters::new(self.store.clone())
+    }
+
+    fn operator(&self, actor: &Actor) -> Operator {
+        Operator::new(self.store.clone(), actor.who())
     }
 }
 
@@ -72,7 +74,6 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
         ("cancel", get(before_cancel).post(cancel)),
         ("pause", axum::routing::post(pause)),
         ("due", axum::routing::post(make_due)),
-        ("audit", get(audited)),
     ] {
         router = both(router, page, &answers);
     }
@@ -168,12 +169,7 @@ async fn one_item(
         return Err(Problem::no_item(&query.job, &query.id));
     };
     let view = ItemPage::new(&found, state.store.now());
-    let view = view.acted_on(&Entry::newest(&*state.store, NEWEST).await?, &found);
     Ok(item::page(&context, &view, query.done.notice(&state.once)))
-}
-
-async fn audited(State(state): State<JobsState>, context: RequestContext) -> Answer {
-    Ok(audit::page(&context, &AuditPage::load(&*state.store).await?))
 }
 
 async fn exported(State(state): State<JobsState>, Params(query): Params<FilterFields>) -> Answer {
@@ -231,10 +227,9 @@ async fn redrive(
     Sent(form): Sent<LettersForm>,
 ) -> Answer {
     let form = form.cleaned();
-    let letters = state.letters();
     let back = back_to(&form.filter);
-    let command = &state.board.command;
-    actor.act(&state.once, &form, back, || form.redrive(&letters, actor.who(), command)).await
+    let (operator, command) = (state.operator(&actor), &state.board.command);
+    actor.act(&state.once, &form, back, || form.redrive(&operator, command)).await
 }
 
 async fn purge(
@@ -243,9 +238,8 @@ async fn purge(
     Sent(form): Sent<LettersForm>,
 ) -> Answer {
     let form = form.cleaned();
-    let letters = state.letters();
-    let back = back_to(&form.filter);
-    actor.act(&state.once, &form, back, || form.purge(&letters, actor.who())).await
+    let (operator, back) = (state.operator(&actor), back_to(&form.filter));
+    actor.act(&state.once, &form, back, || form.purge(&operator)).await
 }
 
 async fn pause(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {

@@ -12,8 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use futures_util::StreamExt as _;
 use retry_runtime::OverridesError;
-use retry_workflow::Store;
-use retry_workflow::audit::{Begun, Entry};
+use retry_workflow::audit;
 use serde_json::json;
 
 use super::{DoneQuery, both, described, home};
@@ -141,11 +140,8 @@ async fn change(
     let mut refused = None;
     let answer = actor
         .act(&state.0.once, &form, Address::new("policies"), || async {
-            // One that is refused changes nothing, and is not written down.
-            Changes::check(&form).map_err(|error| refuse(&mut refused, &error))?;
-            let begun = begin_audit(&actor, &form, "override").await?;
             let done = state.0.changes.set(&form).map_err(|error| refuse(&mut refused, &error))?;
-            begun.done().await?;
+            record(&actor, &form, "override");
             Ok(done)
         })
         .await;
@@ -164,9 +160,8 @@ async fn reset(
 ) -> Result<Response, Problem> {
     let back = Address::new("policies");
     let work = || async {
-        let begun = begin_audit(&actor, &form, "override-reset").await?;
         let done = state.0.changes.reset(&form)?;
-        begun.done().await?;
+        record(&actor, &form, "override-reset");
         Ok(done)
     };
     actor.act(&state.0.once, &form, back, work).await
@@ -180,31 +175,10 @@ fn refuse(refused: &mut Option<String>, error: &OverridesError) -> Problem {
     problem
 }
 
-/// A change that is written down, in the store of the jobs if they are mounted.
-struct AuditedChange(Option<(Begun, Arc<dyn Store>)>);
-
-impl AuditedChange {
-    async fn done(self) -> Result<(), Problem> {
-        if let Some((begun, store)) = self.0 {
-            begun.done(&*store, 0).await?;
-        }
-        Ok(())
-    }
-}
-
-/// Writes down who changes what; without a store, it is only an event.
-async fn begin_audit(
-    actor: &Actor,
-    form: &OverrideForm,
-    action: &str,
-) -> Result<AuditedChange, Problem> {
+/// Emits the event of a change.
+fn record(actor: &Actor, form: &OverrideForm, action: &str) {
     let [name, key, value] = form.texts();
-    let who = actor.who();
-    tracing::info!(who, action, name, key, value, "a policy is changed on the board");
-    let Some(store) = actor.context.board.mounted.store() else { return Ok(AuditedChange(None)) };
-    let note = [name, key, value].join(" ");
-    let begun = Entry::new(who, action).note(note.trim()).begin(&**store).await?;
-    Ok(AuditedChange(Some((begun, Arc::clone(store)))))
+    audit::record(actor.who(), action, format!("{name} {key} {value}").trim(), 0);
 }
 
 async fn live(

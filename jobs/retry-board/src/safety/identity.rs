@@ -31,7 +31,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The name in the audit.
+    /// The name in the events of actions.
     pub(crate) fn who(&self) -> &str {
         self.name.as_deref().unwrap_or("somebody")
     }

@@ -70,7 +70,7 @@ impl Token {
         Ok(Self { secret, proof, name: None, reads_only: false })
     }
 
-    /// Sets who has the token: the name that the audit shows.
+    /// Sets who has the token: the name in the events of actions.
     ///
     /// ```
     /// # use retry_board::{Board, Token};

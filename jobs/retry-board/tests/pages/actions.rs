@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
+use retry_tests_support::events;
 use retry_workflow::store::NewItem;
 use retry_workflow::{ItemState, Job, JobStatus, MemoryStore, Store};
 
@@ -266,6 +267,7 @@ async fn the_waits_of_items_end_at_a_press() {
     let items = (0..3).map(|n| NewItem::new(n.to_string(), "{}")).collect();
     store.enqueue(&job.id, items, in_an_hour).await.unwrap();
     let (page, cookie, proof) = form(&app, "/job?id=night-1").await;
+    events::collect();
     page.says(button).says("Run waiting items now");
     let done = send(&app, "/due", &cookie, &format!("job=night-1&{proof}")).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
@@ -273,7 +275,10 @@ async fn the_waits_of_items_end_at_a_press() {
     page.says("3 waiting items are due now; no process is working on night-1");
     assert!(!page.text.contains(button));
     assert_eq!(store.overview("night-1", 0).await.unwrap().next_due, Some(store.now()));
-    get(&app, "/audit").await.says("make due");
+    assert_eq!(
+        events::collect(),
+        [r#"user="somebody" action="make due" object="job night-1" count=3"#]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,8 @@
 use axum::Router;
 use axum::http::{Method, StatusCode};
 use retry_board::{Board, Token};
-use retry_workflow::MemoryStore;
+use retry_tests_support::events;
+use retry_workflow::{MemoryStore, Workflow};
 use serde_json::{Value, json};
 
 use crate::policies::ALONE;
@@ -91,10 +92,11 @@ async fn a_session_is_that_of_the_token_that_began_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_audit_log_has_each_action_once_with_user_target_and_count() {
+async fn each_action_is_one_event_with_user_object_and_count() {
     // Overrides are those of the whole process.
     let _alone = ALONE.lock().await;
     let (app, _) = team().await;
+    events::collect();
     let re_drive = json!({ "job": "import-1", "item": "3", "rate": "10/s" });
     assert_eq!(post(&app, "/api/re-drive", ADA, &re_drive).await.1["retried"], 1);
     // A dry run, a refusal and a reader change nothing.
@@ -107,32 +109,40 @@ async fn the_audit_log_has_each_action_once_with_user_target_and_count() {
     assert_eq!(post(&app, "/api/override", ADA, &change).await.0, StatusCode::OK);
     post(&app, "/api/override-reset", ADA, &json!({})).await;
 
-    let (_, audit) = see(&app, "/api/audit", BOB).await;
-    let audit: Value = serde_json::from_str(&audit).unwrap();
-    let told: Vec<_> = audit["entries"].as_array().unwrap().iter().rev().collect();
-    let said = |entry: &Value| {
-        ["who", "action", "what"].map(|member| entry[member].as_str().unwrap().to_owned()).join("|")
-    };
+    let by_ada = |event: &str| format!("user=\"ada\" {event}");
     assert_eq!(
-        told.iter().map(|entry| said(entry)).collect::<Vec<_>>(),
+        events::collect(),
         [
-            "ada|re-drive|at 10/s",
-            "ada|purge|class other",
-            "ada|override|* attempts 2",
-            "ada|override-reset|"
+            by_ada(r#"action="re-drive" object="job import-1, item 3" count=1"#),
+            by_ada(r#"action="purge" object="job import-1, class other" count=1"#),
+            by_ada(r#"action="override" object="* attempts 2" count=0"#),
+            by_ada(r#"action="override-reset" object="" count=0"#),
         ]
     );
-    assert_eq!((&told[0]["item"], &told[0]["items"]), (&json!("3"), &json!(1)));
-    let (_, page) = see(&app, "/audit", BOB).await;
-    assert!(page.contains("class other") && page.contains("item?job=import-1&amp;id=3"), "{page}");
+}
 
+#[tokio::test(start_paused = true)]
+async fn an_item_shows_who_re_drove_it() {
+    let (app, store) = team().await;
+    let re_drive = json!({ "job": "import-1", "item": "3" });
+    assert_eq!(post(&app, "/api/re-drive", ADA, &re_drive).await.1["retried"], 1);
+    let says = "Re-driven by <strong>ada</strong>";
     let (_, item) = see(&app, "/item?job=import-1&id=3", BOB).await;
-    assert!(item.contains("Re-driven by <strong>ada</strong>"), "{item}");
+    let (before, run) = item.split_once("Run 1").expect("a new run");
+    assert!(!before.contains(says) && run.contains(says), "{item}");
+
+    let again = Workflow::new("import").store(store.clone());
+    again.resume("import-1", |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
+    let (_, item) = see(&app, "/item?job=import-1&id=3", BOB).await;
+    let (_, run) = item.split_once("Run 1").expect("the run");
+    assert!(run.contains(says) && run.contains("attempt 1") && !run.contains("attempt 0"), "{run}");
+    let (_, item) = see(&app, "/api/item?job=import-1&id=3", BOB).await;
+    let item: Value = serde_json::from_str(&item).unwrap();
+    let outcomes: Vec<_> =
+        item["history"].as_array().unwrap().iter().map(|row| &row["outcome"]).collect();
+    assert_eq!(outcomes, ["failed", "failed", "redriven", "succeeded"]);
     let (_, item) = see(&app, "/item?job=import-1&id=6", BOB).await;
-    assert!(
-        item.contains("Purged by <strong>ada</strong>") && !item.contains("Re-driven"),
-        "{item}"
-    );
+    assert!(!item.contains("Re-driven"), "{item}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,19 +172,22 @@ async fn the_user_can_come_from_the_surrounding_authentication() {
     ];
     let stranger = ask(&app, Method::POST, "/re-drive", &headers, &proof).await;
     assert_eq!(stranger.status, StatusCode::FORBIDDEN, "the form alone is not enough");
+    events::collect();
     let signed = [&headers[..], &[("x-user", "eve")]].concat();
     let done = ask(&app, Method::POST, "/re-drive", &signed, &proof).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
-    assert_eq!(get(&app, "/api/audit").await.json()["entries"][0]["who"], "eve");
+    let [event] = &events::collect()[..] else { panic!() };
+    assert!(event.starts_with("user=\"eve\" "), "{event}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_names_the_audit_log_shows_an_unnamed_user() {
+async fn without_names_the_events_have_an_unnamed_user() {
     let (app, _) = acting().await;
-    get(&app, "/audit").await.says("No user has changed anything yet");
     let session = get(&app, "/api/jobs/session").await;
     let (cookie, csrf) = (session.cookie(), session.json()["csrf"].as_str().unwrap().to_owned());
     let body = format!("job=import-1&csrf={csrf}");
+    events::collect();
     assert_eq!(send(&app, "/re-drive", &cookie, &body).await.status, StatusCode::SEE_OTHER);
-    assert_eq!(get(&app, "/api/audit").await.json()["entries"][0]["who"], "somebody");
+    let [event] = &events::collect()[..] else { panic!() };
+    assert!(event.starts_with("user=\"somebody\" "), "{event}");
 }

@@ -40,7 +40,7 @@ macro_rules! broken_otherwise {
             fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
             fn durations(job: &'a str, since: Timestamp) -> Durations;
             fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
-            fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
+            fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration, by: Option<&'a str>) -> u64;
             fn purge(filter: &'a Filter) -> u64;
             fn make_due(job: &'a str, which: Waiting, max: usize, now: Timestamp) -> u64;
             fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;

@@ -148,19 +148,6 @@ Example:
     /// Inspect, re-drive, purge, export or import dead letters
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
-    /// List the changes that users have made, by commands and on the board: re-drives, purges,
-    /// edits, pauses and others
-    #[command(after_help = "\
-If the process may have died during the action, the number of items is `?`. With --json: one object per line.
-
-Example:
-  retry-workflow audit --limit 100")]
-    Audit {
-        /// The number of entries to show, the newest first
-        #[arg(long, value_name = "N", default_value_t = 20,
-            value_parser = positive::<u32>)]
-        limit: u32,
-    },
     /// Serve pages that show jobs, dead letters and items
     #[cfg(feature = "board")]
     #[command(after_help = "\

@@ -11,6 +11,7 @@ pub(super) use self::redrive::run_later;
 pub(super) use self::show::{ShowCommand, show};
 
 use super::arguments::Dlq;
+use super::audit;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
 use super::store::Address;
@@ -43,18 +44,18 @@ pub(super) async fn run(
         Dlq::Retry { which, redrive, how } => {
             which.require_condition_or_all(redrive.all, "re-driven")?;
             let store = address.open().await?;
-            let letters = DeadLetters::new(store.clone());
-            let filter = which.filter(&letters, None).await?;
+            let operator = audit::operator(store.clone());
+            let filter = which.filter(operator.letters(), None).await?;
             let file = redrive.file.clone();
-            let jobs = redrive::retry(&letters, &filter, (&redrive, &how), screen).await?;
+            let jobs = redrive::retry(&operator, &filter, (&redrive, &how), screen).await?;
             return super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await;
         }
         Dlq::Purge { which, all, yes, dry_run } => {
             which.require_condition_or_all(all, "purged")?;
-            let letters = DeadLetters::new(address.open().await?);
-            let filter = which.filter(&letters, None).await?;
+            let operator = audit::operator(address.open().await?);
+            let filter = which.filter(operator.letters(), None).await?;
             let consent = redrive::Consent { yes, dry_run };
-            redrive::purge(&letters, &filter, consent, screen).await?;
+            redrive::purge(&operator, &filter, consent, screen).await?;
         }
         Dlq::Export { which, output } => {
             let letters = read_only(screen).await?;

@@ -1,18 +1,16 @@
 //! `board`: where it listens, whom it serves, and how it ends.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
 use retry_workflow::{Failure, SqliteStore, Store as _};
 
-use crate::command::{orders, run};
+use crate::command::{orders, run, told};
 
 /// A running board, and the address of its server.
 struct Board {
@@ -28,6 +26,7 @@ impl Board {
             .current_dir(folder)
             .env_remove("RETRY_WORKFLOW_STORE")
             .stdout(Stdio::piped())
+            .stderr(File::create(folder.join("stderr")).unwrap())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -358,7 +357,7 @@ fn the_board_ends_on_a_termination_signal() {
 }
 
 #[test]
-fn each_member_of_a_team_has_a_token_and_a_name_in_the_audit_log() {
+fn each_member_of_a_team_has_a_token_and_a_name_in_the_events() {
     let folder = orders();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(
@@ -384,20 +383,22 @@ fn each_member_of_a_team_has_a_token_and_a_name_in_the_audit_log() {
         .output()
         .unwrap();
     assert!(paused.status.success(), "{paused:?}");
-    let audit = String::from_utf8(run(folder.path(), &["audit"]).stdout).unwrap();
-    let lines: Vec<_> = audit.lines().collect();
-    assert!(lines[0].starts_with("when"), "{audit}");
-    assert!(lines[1].contains("eve") && lines[1].contains("pause"), "{audit}");
-    assert!(lines[2].contains("ada") && lines[2].contains("re-drive"), "{audit}");
-    let newest = || -> serde_json::Value {
-        let json = run(folder.path(), &["audit", "--limit", "1", "--json"]).stdout;
-        serde_json::from_slice(&json).unwrap()
-    };
-    let entry = newest();
-    assert_eq!((&entry["who"], &entry["job"]), (&"eve".into(), &"orders-1".into()));
-    let some = ["dlq", "retry", "orders-1", "--later", "--max", "3", "--until", "2020-01-01"];
-    assert!(run(folder.path(), &some).status.success());
-    assert_eq!(newest()["note"], "until 2020-01-01 00:00:00Z, at most 3");
+    assert_eq!(event(&paused.stderr), r#"user="eve" action="pause" object="job orders-1" count=0"#);
+    let printed = std::fs::read(path("stderr")).unwrap();
+    assert_eq!(event(&printed), r#"user="ada" action="re-drive" object="job orders-1" count=1"#);
+    let pending = ["items", "list", "orders-1", "--state", "pending", "--json"];
+    let pending: serde_json::Value = serde_json::from_str(&told(folder.path(), &pending)).unwrap();
+    let item = pending["id"].as_str().unwrap();
+    let shown = told(folder.path(), &["items", "show", "--job", "orders-1", item]);
+    assert!(shown.contains("run 1\n  re-driven by ada, 20"), "{shown}");
+}
+
+/// The fields of the event in the only line on standard error.
+fn event(stderr: &[u8]) -> &str {
+    let line = std::str::from_utf8(stderr).unwrap();
+    let (time, fields) = line.split_once(" retry_workflow::audit: ").expect(line);
+    assert!(time.starts_with("20") && time.ends_with('Z'), "{line}");
+    fields.trim_end()
 }
 
 /// A store with so many dead letters of a job, whose ids are their numbers.
@@ -415,83 +416,6 @@ fn dead_letters(file: &Path, letters: usize) {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(written).unwrap(), vec![true; letters]);
-}
-
-/// They act at once; the board is killed in between, and they go on with what was not answered.
-#[test]
-fn a_hundred_actions_of_three_people_and_a_kill_are_in_the_audit() {
-    const TEAM: [(&str, &str); 3] =
-        [("ada", "0123456789abcdef"), ("bob", "fedcba9876543210"), ("eve", "00112233445566778899")];
-    let folder = tempfile::tempdir().unwrap();
-    dead_letters(&folder.path().join("jobs.db"), 100);
-    let team = TEAM.map(|(name, token)| format!("{name} act {token}\n")).concat();
-    std::fs::write(folder.path().join("team"), team).unwrap();
-    let options = ["--store", "jobs.db", "--token-file", "team", "--allow-actions"];
-
-    // Each has every third letter.
-    let answered = Mutex::new(BTreeSet::new());
-    let act = |address: &str, who: usize| {
-        let (name, token) = TEAM[who];
-        let headers =
-            format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
-        for number in (who..100).step_by(3) {
-            if answered.lock().unwrap().contains(&number) {
-                continue;
-            }
-            let body = format!(r#"{{"job":"job-1","item":"{number}"}}"#);
-            match ask(address, "POST /api/re-drive", &headers, &body) {
-                Ok(answer) if answer.starts_with("HTTP/1.1 200 ") => {
-                    answered.lock().unwrap().insert(number);
-                }
-                Ok(answer) if !answer.is_empty() => panic!("{name}: {answer}"),
-                _ => return,
-            }
-        }
-    };
-    let mut board = Board::start(folder.path(), &options);
-    let (address, act) = (&board.address.clone(), &act);
-    std::thread::scope(|scope| {
-        let people = [0, 1, 2].map(|who| scope.spawn(move || act(address, who)));
-        while answered.lock().unwrap().len() < 40
-            && !people.iter().all(ScopedJoinHandle::is_finished)
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        board.process.kill().unwrap();
-    });
-    let before = answered.lock().unwrap().clone();
-    assert!(before.len() < 97, "the kill came too late: {} are answered", before.len());
-    let of = |who: usize| (who..100).step_by(3);
-    let in_flight: BTreeSet<_> =
-        (0..3).filter_map(|who| of(who).find(|number| !before.contains(number))).collect();
-    let board = Board::start(folder.path(), &options);
-    let address = &board.address;
-    std::thread::scope(|scope| {
-        for who in 0..3 {
-            scope.spawn(move || act(address, who));
-        }
-    });
-    assert_eq!(answered.lock().unwrap().len(), 100);
-
-    let audit = ["audit", "--store", "jobs.db", "--limit", "1000", "--json"];
-    let told = String::from_utf8(run(folder.path(), &audit).stdout).unwrap();
-    let mut entries = BTreeMap::<usize, Vec<serde_json::Value>>::new();
-    for line in told.lines() {
-        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
-        let number = entry["ids"][0].as_str().unwrap().parse().unwrap();
-        entries.entry(number).or_default().push(entry);
-    }
-    assert_eq!(entries.len(), 100);
-    for (number, of_letter) in entries {
-        let (name, _) = TEAM[number % 3];
-        assert!(of_letter.iter().all(|entry| entry["who"] == name), "{of_letter:?}");
-        // An action that was not answered was taken once more, and is written down once more.
-        let most = if in_flight.contains(&number) { 2 } else { 1 };
-        assert!(of_letter.len() <= most, "{of_letter:?}");
-        let taken = of_letter.iter().filter(|entry| entry["items"] == 1).count();
-        let is_cut_off = of_letter.iter().any(|entry| entry["items"].is_null());
-        assert!(taken == 1 || is_cut_off && most == 2, "{of_letter:?}");
-    }
 }
 
 #[test]

@@ -253,7 +253,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let long = store.list(&job().states([ItemState::Succeeded]).class("none"), None, 9).await;
     assert!(long.unwrap().next.is_some());
     of_the_job("a look for what is not there", "items_pkey", 40_100.0);
-    assert_eq!(store.redrive(&job(), Some(100), at(9), Duration::ZERO).await, Ok(100));
+    assert_eq!(store.redrive(&job(), Some(100), at(9), Duration::ZERO, None).await, Ok(100));
     of_the_job("a re-drive of 100", "using failed", 101.0);
     assert_eq!(store.purge(&job().ids(["item-41"])).await, Ok(0));
     of_the_job("a purge by id", "items_job_id_key", 2.0);
@@ -322,9 +322,9 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_late("counts of a small job", "counts_pkey", 16.0);
     assert_eq!(store.stats(&late()).await.unwrap()[0].count, 30);
     of_late("groups of a small job", "groups_pkey", 60.0);
-    assert_eq!(store.redrive(&late(), Some(10), at(9), Duration::ZERO).await, Ok(10));
+    assert_eq!(store.redrive(&late(), Some(10), at(9), Duration::ZERO, None).await, Ok(10));
     of_late("a re-drive of a small job", "using failed", 60.0);
-    assert_eq!(store.redrive(&signature, Some(10), at(9), Duration::ZERO).await, Ok(10));
+    assert_eq!(store.redrive(&signature, Some(10), at(9), Duration::ZERO, None).await, Ok(10));
     of_late("a re-drive of what is alike", "Index", 60.0);
     assert_eq!(store.purge(&late()).await, Ok(10));
     of_late("a purge of a small job", "using failed", 60.0);

@@ -136,7 +136,7 @@ async fn workers_of_many_jobs_write_it_at_once() {
                 let settled = store.settle(ends.collect(), Vec::new(), now).await.unwrap();
                 assert!(settled.into_iter().all(|good| good));
                 if round % 3 == number % 3 {
-                    let some = store.redrive(&failed, Some(5), now, lease).await;
+                    let some = store.redrive(&failed, Some(5), now, lease, None).await;
                     assert_eq!(some, Ok(5));
                 }
             }
@@ -178,9 +178,12 @@ async fn an_import_does_not_block_other_jobs() {
         assert_eq!(store.enqueue("two", vec![NewItem::new("b", "1")], now).await, Ok(1));
         let why = Failure::new("other", "order 7 is bad");
         assert_eq!(store.skip("two", 1, why, now).await, Ok(1));
-        assert_eq!(store.redrive(&Filter::job("two").ids(["b"]), None, now, HOUR).await, Ok(0));
+        assert_eq!(
+            store.redrive(&Filter::job("two").ids(["b"]), None, now, HOUR, None).await,
+            Ok(0)
+        );
         let skipped = Filter::job("two").states([ItemState::Skipped]);
-        assert_eq!(store.redrive(&skipped, None, now, HOUR).await, Ok(1));
+        assert_eq!(store.redrive(&skipped, None, now, HOUR, None).await, Ok(1));
     };
     let waited = std::time::Duration::from_secs(20);
     tokio::time::timeout(waited, other).await.expect("nobody waits");

@@ -59,7 +59,7 @@ async fn a_redrive_by_another_process_wakes_within_100_ms() {
         let begun = Instant::now();
         let job = Filter::job("job");
         let now = Timestamp::from_micros(1);
-        assert_eq!(other.redrive(&job, None, now, Duration::ZERO).await, Ok(1));
+        assert_eq!(other.redrive(&job, None, now, Duration::ZERO, None).await, Ok(1));
         seen = wait.await.unwrap();
         took.push(begun.elapsed());
         bury(&other).await;
@@ -104,7 +104,7 @@ async fn a_disconnected_listener_polls_and_reconnects() {
     let own = waits.clone();
     let wait = tokio::spawn(async move { own.changed("job", seen).await.unwrap() });
     let job = Filter::job("job");
-    other.redrive(&job, None, Timestamp::from_micros(1), Duration::ZERO).await.unwrap();
+    other.redrive(&job, None, Timestamp::from_micros(1), Duration::ZERO, None).await.unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(5), wait).await.is_ok());
 }
 

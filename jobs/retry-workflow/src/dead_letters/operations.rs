@@ -200,15 +200,29 @@ impl DeadLetters {
     /// # Errors
     /// The store cannot be written.
     pub async fn retry(&self, filters: impl AsRef<[Filter]>, redrive: Redrive) -> StoreResult<u64> {
+        self.retry_by(filters.as_ref(), redrive, None, |_, _| {}).await
+    }
+
+    /// Re-drives items on behalf of a user, if there is one. `done` gets each filter with the
+    /// number of its items.
+    pub(crate) async fn retry_by(
+        &self,
+        filters: &[Filter],
+        redrive: Redrive,
+        by: Option<&str>,
+        done: impl Fn(&Filter, u64),
+    ) -> StoreResult<u64> {
         let now = self.store.now();
         let mut taken: u64 = 0;
-        for filter in filters.as_ref() {
+        for filter in filters {
             let left = redrive.max.map(|max| max.saturating_sub(taken));
             if left == Some(0) {
                 break;
             }
             let from = now + redrive.due_after(taken);
-            taken += self.store.redrive(filter, left, from, redrive.every()).await?;
+            let redriven = self.store.redrive(filter, left, from, redrive.every(), by).await?;
+            done(filter, redriven);
+            taken += redriven;
         }
         Ok(taken)
     }

@@ -59,7 +59,7 @@ impl GraphSource {
         redrives_dead: bool,
     ) -> Result<Self, StoreError> {
         if redrives_dead {
-            store.redrive(&Filter::job(job), None, store.now(), Duration::ZERO).await?;
+            store.redrive(&Filter::job(job), None, store.now(), Duration::ZERO, None).await?;
         }
         let now = Instant::now();
         let mut source = Self {
@@ -184,7 +184,9 @@ impl Source for GraphSource {
                 if !rerun.is_empty() {
                     let skipped =
                         Filter::job(&self.job).ids(rerun.clone()).states([ItemState::Skipped]);
-                    self.store.redrive(&skipped, None, self.store.now(), Duration::ZERO).await?;
+                    self.store
+                        .redrive(&skipped, None, self.store.now(), Duration::ZERO, None)
+                        .await?;
                 }
                 // Not before: the waiting caller may drop this future, and call again.
                 for task in rerun.iter().chain(&new) {

@@ -457,6 +457,9 @@ pub enum AttemptOutcome {
     /// such attempts in a row: [`Failure::times`] is their number, `started` is the time of the
     /// last one, and `wait` is the sum of their waits.
     Postponed,
+    /// Not an attempt: a user re-drove the item, which began this run. `worker` is the user,
+    /// `started` is the time at which the run was due, and `attempt` is 0.
+    Redriven,
 }
 
 impl AttemptOutcome {
@@ -467,11 +470,12 @@ impl AttemptOutcome {
             Self::Failed => "failed",
             Self::Lost => "lost",
             Self::Postponed => "postponed",
+            Self::Redriven => "redriven",
         }
     }
 
     /// Returns `true` if it counts as an attempt, with the time that it took: one that was lost or
-    /// postponed does not.
+    /// postponed does not, nor does a re-drive.
     ///
     /// ```
     /// use retry_workflow::store::AttemptOutcome;
@@ -534,6 +538,11 @@ impl AttemptRecord {
             failure: None,
             output: None,
         }
+    }
+
+    /// Creates the row of a re-drive by a user, which began this run.
+    pub(crate) fn redriven(user: &str, run: u32, at: Timestamp) -> Self {
+        Self { run, attempt: 0, ..Self::new(user, at, AttemptOutcome::Redriven) }
     }
 
     /// Returns how long it took, and its step, if it counts as an attempt.

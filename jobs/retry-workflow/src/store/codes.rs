@@ -58,11 +58,12 @@ pub fn codes(filter: &Filter) -> Vec<i16> {
 }
 
 /// The outcomes, in the order of their codes.
-const OUTCOMES: [AttemptOutcome; 4] = [
+const OUTCOMES: [AttemptOutcome; 5] = [
     AttemptOutcome::Succeeded,
     AttemptOutcome::Failed,
     AttemptOutcome::Lost,
     AttemptOutcome::Postponed,
+    AttemptOutcome::Redriven,
 ];
 
 /// Returns the outcome that the column `outcome` holds; `None` if this program does not know the
@@ -78,6 +79,7 @@ pub fn outcome_code(outcome: AttemptOutcome) -> i16 {
         AttemptOutcome::Failed => 1,
         AttemptOutcome::Lost => 2,
         AttemptOutcome::Postponed => 3,
+        AttemptOutcome::Redriven => 4,
     }
 }
 
@@ -92,10 +94,10 @@ mod tests {
             assert_eq!(state(state_code(written)), Some(written));
         }
         assert_eq!((state(PURGED), state(6), state(-1)), (Some(ItemState::Skipped), None, None));
-        for code in 0..4 {
+        for code in 0..5 {
             assert_eq!(outcome(code).map(outcome_code), Some(code));
         }
-        assert_eq!((outcome(4), outcome(-1)), (None, None));
+        assert_eq!((outcome(5), outcome(-1)), (None, None));
         for level in PRIORITIES {
             for queue in [NEW, SUSPECT, BEGUN] {
                 let rank = claim_rank(queue, level);

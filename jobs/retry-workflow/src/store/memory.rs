@@ -686,6 +686,7 @@ impl Store for MemoryStore {
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
+        by: Option<&'a str>,
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake_by_filter(filter);
@@ -703,6 +704,9 @@ impl Store for MemoryStore {
                 item.record.ended = None;
                 item.record.failure = None;
                 item.record.checkpoint = None;
+                if let Some(user) = by {
+                    item.record.history.push(AttemptRecord::redriven(user, item.record.run, now));
+                }
             }))
         })
     }

@@ -577,9 +577,10 @@ impl Store for SqliteStore {
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
+        by: Option<&'a str>,
     ) -> StoreFuture<'a, u64> {
-        let filter = filter.clone();
-        self.write(move |tx| dead::redrive(tx, &filter, max, now, every))
+        let (filter, by) = (filter.clone(), by.map(ToOwned::to_owned));
+        self.write(move |tx| dead::redrive(tx, &filter, max, (now, every), by.as_deref()))
     }
 
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {

@@ -17,7 +17,7 @@ macro_rules! forward {
             fn minutes(job: &'a str, since: retry_workflow::Timestamp) -> Vec<retry_workflow::store::Minute>;
             fn durations(job: &'a str, since: retry_workflow::Timestamp) -> retry_workflow::store::Durations;
             fn jobs(after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::store::JobRow>;
-            fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration) -> u64;
+            fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration, by: Option<&'a str>) -> u64;
             fn purge(filter: &'a retry_workflow::Filter) -> u64;
             fn make_due(job: &'a str, which: retry_workflow::store::Waiting, max: usize, now: retry_workflow::Timestamp) -> u64;
             fn skip(job: &'a str, max: usize, why: retry_workflow::Failure, now: retry_workflow::Timestamp) -> u64;

@@ -218,7 +218,10 @@ async fn skipped_tasks_run_once_the_failed_task_succeeds() {
     assert_eq!(graph(false).await.unwrap().skipped(), 2);
     // Repair the cause and re-drive the dead letter.
     let dead = Filter::job("repaired");
-    assert_eq!(store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap(), 1);
+    assert_eq!(
+        store.redrive(&dead, None, Timestamp::now(), Duration::ZERO, None).await.unwrap(),
+        1
+    );
     let report = graph(true).await.unwrap();
     assert!(report.is_success(), "{report}");
     assert_eq!(state(&store, "repaired", "c").await, ItemState::Succeeded);
@@ -308,7 +311,7 @@ async fn a_task_re_driven_during_a_run_releases_its_dependants() {
     let taken_back = async {
         sleep(Duration::from_secs(10)).await;
         let dead = Filter::job("g");
-        store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap()
+        store.redrive(&dead, None, Timestamp::now(), Duration::ZERO, None).await.unwrap()
     };
     let (report, taken) = tokio::join!(graph, taken_back);
     assert_eq!(taken, 1);

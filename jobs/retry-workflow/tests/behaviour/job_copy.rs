@@ -131,7 +131,7 @@ async fn a_job_that_changes_during_a_copy_is_not_copied_in_part() {
     let begun = seen(&here).await.0;
     there.import(begun[..7].to_vec(), here.now()).await.unwrap();
     // The job has continued in the first store.
-    here.redrive(&Filter::job(JOB), None, here.now(), Duration::ZERO).await.unwrap();
+    here.redrive(&Filter::job(JOB), None, here.now(), Duration::ZERO, None).await.unwrap();
     let changed = Err(CopyError::Changed { job: JOB.to_owned() });
     assert_eq!(job.copy(&here, &there).await, changed);
     assert_eq!(there.counts(JOB).await.unwrap().total(), 0);

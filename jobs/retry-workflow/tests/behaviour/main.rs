@@ -5,7 +5,6 @@
 
 #[macro_use]
 mod forward;
-mod audit;
 mod contract;
 mod dead_letters;
 mod graph;
@@ -13,6 +12,7 @@ mod graph_property;
 mod job_copy;
 mod limits;
 mod lost_leases;
+mod operator;
 mod own_work;
 mod postponed;
 mod redriven;
@@ -23,5 +23,4 @@ mod store_model;
 mod store_property;
 mod store_sharing;
 mod waking;
-mod warnings;
 mod workflow;

@@ -4,9 +4,8 @@ mod scenario;
 
 use std::sync::Arc;
 
+use retry_tests_support::events;
 use retry_workflow::{DeadLetters, Filter, Job, MemoryStore, Redrive, Store, Workflow, keyed};
-
-use crate::warnings;
 
 #[tokio::test(start_paused = true)]
 async fn a_run_after_a_re_drive_continues_the_job() {
@@ -37,14 +36,14 @@ async fn input_that_is_done_already_is_reported_with_one_warning() {
     let works = |_: u32, _| async { Ok::<_, String>(()) };
     let items = |items: [u32; 3]| keyed(items, ToString::to_string);
     let run = async |store: &MemoryStore, job: Option<&str>, of: [u32; 3]| {
-        warnings::collect();
+        events::collect();
         let workflow = Workflow::new("import").store(store.clone());
         let workflow = match job {
             Some(id) => workflow.job_id(id),
             None => workflow,
         };
         let report = workflow.run(items(of), works).await.unwrap();
-        (report, warnings::collect())
+        (report, events::collect())
     };
     let (report, warned) = run(&redriven().await, None, [1, 2, 3]).await;
     assert_eq!((report.job.id.as_str(), report.already_done), ("import-1", 2));

@@ -556,7 +556,7 @@ impl<S: Store> Stage<S> {
             Operation::Redrive { filter, max, every } => {
                 let redriven = model.redrive(&filter, max, now, every);
                 let every = Duration::from_secs(every);
-                assert_eq!(store.redrive(&filter, max, now, every).await, Ok(redriven));
+                assert_eq!(store.redrive(&filter, max, now, every, None).await, Ok(redriven));
             }
             Operation::Purge(filter) => {
                 let purged = model.purge(&filter);

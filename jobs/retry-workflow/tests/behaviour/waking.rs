@@ -91,7 +91,7 @@ async fn idle_worker<S: Store + Clone>(store: &S) -> (JoinHandle<JobReport>, Rec
 
 async fn redrive<S: Store + Clone>(store: &S) {
     let failed = Filter::job("import-1");
-    assert_eq!(store.redrive(&failed, None, store.now(), Duration::ZERO).await, Ok(1));
+    assert_eq!(store.redrive(&failed, None, store.now(), Duration::ZERO, None).await, Ok(1));
 }
 
 #[tokio::test(start_paused = true)]

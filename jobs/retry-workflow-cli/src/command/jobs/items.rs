@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::command::arguments::{Items, PageArguments};
-use crate::command::audit;
+use crate::command::audit::user;
 use crate::command::letters::{ListedItem, ShowCommand, run_later, show};
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::runner;
 use crate::terminal::text::{age, count};
+use retry_workflow::audit::record;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
 pub(crate) async fn run(
@@ -39,9 +40,8 @@ pub(crate) async fn make_due(
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
     let job = find(store, id).await?;
-    let begun = audit::begin(store, "make due", |entry| entry.job(&job.id)).await?;
     let due = runner::make_due(store, &job.id).await?;
-    begun.done(store, due).await?;
+    record(&user(), "make due", &format!("job {id}"), due);
     let are = if due == 1 { "is" } else { "are" };
     screen.result(
         &json!({ "job": job.id, "due": due }),

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::command::audit;
+use crate::command::audit::user;
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
+use retry_workflow::audit::record;
 use retry_workflow::job::Request;
 use retry_workflow::{Job, Store};
 
@@ -22,9 +23,8 @@ pub(crate) async fn pause(
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
     unfinished(store, id).await?;
-    let begun = audit::begin(store, "pause", |entry| entry.job(id)).await?;
     let was_sent = request(store, id, Request::Pause).await?;
-    begun.done(store, 0).await?;
+    record(&user(), "pause", &format!("job {id}"), 0);
     let shown = one_line(id);
     let what = if was_sent {
         format!("{shown} stops when its running items have finished")
@@ -41,7 +41,6 @@ pub(crate) async fn cancel(
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
     unfinished(store, id).await?;
-    let begun = audit::begin(store, "cancel", |entry| entry.job(id)).await?;
     let mut has_notified = false;
     while request(store, id, Request::Cancel).await? {
         if !has_notified && !screen.json {
@@ -53,7 +52,7 @@ pub(crate) async fn cancel(
         tokio::time::sleep(POLL_INTERVAL).await;
     }
     let skipped = runner::cancel(store, id).await?;
-    begun.done(store, skipped).await?;
+    record(&user(), "cancel", &format!("job {id}"), skipped);
     screen.result(
         &json!({ "job": id, "skipped": skipped }),
         format_args!("{} is cancelled: {} skipped", one_line(id), count(skipped, "item")),

@@ -7,20 +7,19 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::command::arguments::{RedriveArguments, RunArguments};
-use crate::command::audit;
 use crate::command::outcome::CommandError;
 use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
-use retry_workflow::{DeadLetters, Filter, Redrive, Store};
+use retry_workflow::{DeadLetters, Filter, Operator, Redrive, Store};
 
 /// Re-drives dead letters; returns the jobs to run, which have pending items again.
 pub(super) async fn retry(
-    letters: &DeadLetters,
+    operator: &Operator,
     filter: &Filter,
     (arguments, how): (&RedriveArguments, &RunArguments),
     screen: &mut Screen,
 ) -> Result<Vec<String>, CommandError> {
-    let rate = how.rate;
+    let (letters, rate) = (operator.letters(), how.rate);
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
         Jobs::default()
     } else {
@@ -41,15 +40,9 @@ pub(super) async fn retry(
         crate::command::run::check(letters.store(), job, file, how.restart_items).await?;
     }
     if let Some(file) = &arguments.edit {
-        edit(letters, filter, file).await?;
+        edit(operator, filter, file).await?;
     }
-    let most = arguments.max.map(|max| format!("at most {max}"));
-    let more = most.into_iter().chain(rate.map(|rate| format!("at {rate}")));
-    let begun =
-        audit::begin(letters.store(), "re-drive", |entry| audit::about(entry, filter, more))
-            .await?;
-    let taken = letters.retry(&jobs.filters(filter), redrive).await?;
-    begun.done(letters.store(), taken).await?;
+    let taken = operator.redrive(&jobs.filters(filter), redrive).await?;
     let runs_now = taken > 0 && !arguments.later;
     if screen.json && !runs_now {
         screen.object(&json!({
@@ -101,7 +94,8 @@ pub(crate) async fn run_later(
 }
 
 /// Replaces the payload of the one selected item with the contents of a file.
-async fn edit(letters: &DeadLetters, filter: &Filter, file: &Path) -> Result<(), CommandError> {
+async fn edit(operator: &Operator, filter: &Filter, file: &Path) -> Result<(), CommandError> {
+    let letters = operator.letters();
     let page = letters.list(filter, None, 2).await?;
     let [item] = &page.items[..] else {
         let found = letters.count(filter).await?;
@@ -120,13 +114,7 @@ async fn edit(letters: &DeadLetters, filter: &Filter, file: &Path) -> Result<(),
         payload.map_err(|error| CommandError::Usage(format!("cannot read {shown}: {error}")))?;
     serde_json::from_str::<serde::de::IgnoredAny>(&payload)
         .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
-    let begun = audit::begin(letters.store(), "edit", |entry| {
-        entry.about(&Filter::job(&item.job).ids([&item.id]))
-    })
-    .await?;
-    let is_edited = letters.store().edit(&item.job, &item.id, payload.trim().to_owned()).await?;
-    begun.done(letters.store(), is_edited.into()).await?;
-    if !is_edited {
+    if !operator.edit(&item.job, &item.id, payload.trim()).await? {
         let id = one_line(&item.id);
         return Err(CommandError::Usage(format!("{id} is no longer a dead letter")));
     }
@@ -219,12 +207,12 @@ pub(super) struct Consent {
 }
 
 pub(super) async fn purge(
-    letters: &DeadLetters,
+    operator: &Operator,
     filter: &Filter,
     consent: Consent,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let mut meant = letters.count(filter).await?;
+    let mut meant = operator.letters().count(filter).await?;
     if consent.dry_run {
         let line = format!("{} would be purged", count(meant, "dead letter"));
         return screen.result(&json!({ "dry_run": true, "purged": meant }), line);
@@ -232,16 +220,7 @@ pub(super) async fn purge(
     if meant > 0 && !consent.yes && !agreed(meant)? {
         meant = 0;
     }
-    let purged = if meant > 0 {
-        let begun =
-            audit::begin(letters.store(), "purge", |entry| audit::about(entry, filter, None))
-                .await?;
-        let purged = letters.purge(filter).await?;
-        begun.done(letters.store(), purged).await?;
-        purged
-    } else {
-        0
-    };
+    let purged = if meant > 0 { operator.purge(filter).await? } else { 0 };
     let line = format!("{} purged", count(purged, "dead letter"));
     screen.result(&json!({ "dry_run": false, "purged": purged }), line)
 }

@@ -220,6 +220,10 @@ fn stream(name: &str, text: &str, screen: &mut Screen) -> Result<(), CommandErro
 
 fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {
     let (tone, word) = match attempt.outcome {
+        AttemptOutcome::Redriven => {
+            let (user, at) = (one_line(&attempt.worker), moment(attempt.started));
+            return format!("  re-driven by {user}, {at}");
+        }
         AttemptOutcome::Postponed => (Tone::Quiet, "postponed"),
         AttemptOutcome::Succeeded => (Tone::Good, "succeeded"),
         AttemptOutcome::Failed => (Tone::Bad, "failed"),

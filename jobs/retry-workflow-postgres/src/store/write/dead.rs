@@ -58,18 +58,25 @@ gone AS (
 )
 SELECT count(*) FROM meant";
 
+#[expect(clippy::ref_option, reason = "arguments are borrowed from those of a repeated call")]
 pub(crate) async fn redrive(
     session: Session<'_>,
     filter: &Filter,
+    by: &Option<String>,
     max: Option<u64>,
     now: Timestamp,
     every: Duration,
 ) -> PostgresResult<u64> {
     let selection = FilteredItems::resolve_failed(session, filter).await?;
     let Some(mut selection) = selection else { return Ok(0) };
+    let user = match by {
+        Some(user) => Some(session.worker(user).await?),
+        None => None,
+    };
     let max = selection.add(limit(max.and_then(|max| max.try_into().ok()).unwrap_or(usize::MAX)));
     let now = selection.add(now.as_micros());
     let every = selection.add(micros(every));
+    let user = selection.add(user);
     let moved =
         MOVED.replace("@TO", "count(*) AS pending, -count(*) FILTER (WHERE state = 4) AS skipped");
     let (clauses, order) = (selection.clauses(), selection.order);
@@ -83,8 +90,14 @@ pub(crate) async fn redrive(
                  claim_rank = s.claim_rank & -4, \
                  run = least(s.run + 1, 4294967295), ended = NULL, checkpoint = NULL, \
                  due = least({now}::bigint + least(p.place::numeric * {every}::bigint, \
-                     9223372036854775807), 9223372036854775807)::bigint \
-             FROM placed p WHERE s.item = p.item), {}",
+                     9223372036854775807), 9223372036854775807)::bigint, \
+                 token = s.token + ({user}::bigint IS NOT NULL)::integer \
+             FROM placed p WHERE s.item = p.item RETURNING s.item, s.token, s.run), \
+         noted AS (\
+             INSERT INTO @history (item, token, run, attempt, started, duration, wait, worker, \
+                 part, outcome) \
+             SELECT item, token, run, 0, {now}::bigint, 0, 0, {user}::bigint, 0, 4 FROM moved \
+             WHERE {user}::bigint IS NOT NULL), {}",
         taken(&moved)
     );
     session.count(&sql, &selection.values()).await

@@ -6,12 +6,12 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, Result};
 
 use super::selection::{FilteredItems, Summed};
-use super::settle::write_failure;
+use super::settle::{write_failure, write_row};
 use super::summary::{self, Groups};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
-use crate::item::record::{Filter, ItemState, Waiting};
+use crate::item::record::{AttemptRecord, Filter, ItemState, Waiting};
 use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
 use crate::store::sql::{self, Columns};
@@ -45,8 +45,8 @@ pub(super) fn redrive(
     tx: &mut Transaction<'_>,
     filter: &Filter,
     max: Option<u64>,
-    now: Timestamp,
-    every: Duration,
+    (now, every): (Timestamp, Duration),
+    by: Option<&str>,
 ) -> Result<u64> {
     let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
     let Some(selection) = FilteredItems::resolve_failed(tx, filter)? else { return Ok(0) };
@@ -56,11 +56,20 @@ pub(super) fn redrive(
     for item in numbers {
         let due = now + Duration::from_micros(after.unsigned_abs());
         move_failed(tx, item, ItemState::Pending)?;
-        tx.prepare(
-            "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), attempt = 0, \
-             lost = 0, dropped = 0, ended = NULL, checkpoint = NULL WHERE item = ?1",
-        )?
-        .execute((item, due.as_micros()))?;
+        // The row of the re-drive has a token of its own.
+        let (job, token, run) = tx
+            .prepare(
+                "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), \
+                 attempt = 0, lost = 0, dropped = 0, ended = NULL, checkpoint = NULL, \
+                 token = token + ?3 WHERE item = ?1 RETURNING job, token, run",
+            )?
+            .query_row((item, due.as_micros(), by.is_some()), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        if let Some(user) = by {
+            let row = AttemptRecord::redriven(user, run, now);
+            write_row(tx, job, (item, token), 0, &row, now.minute())?;
+        }
         after = after.saturating_add(micros(every));
         redriven += 1;
     }

@@ -3,32 +3,31 @@
 use std::time::Duration;
 
 use retry_runtime::HalfOpen;
+use retry_tests_support::events;
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Graph, MemoryStore, Policy, Task, Workflow, WorkflowError,
 };
 
-use crate::warnings;
-
 #[tokio::test(start_paused = true)]
 async fn job_without_a_store_warns_once_that_it_is_lost_with_its_process() {
-    warnings::collect();
+    events::collect();
 
     let handler = |_: u32, _| async { Ok::<_, String>(()) };
     Workflow::new("import").run(1..=100, handler).await.unwrap();
-    let warnings = warnings::collect();
+    let warnings = events::collect();
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
-    for part in ["kept in memory", "job: import\n", "`.store(SqliteStore::open(\"jobs.db\")?)`"] {
+    for part in ["kept in memory", "job=import", "`.store(SqliteStore::open(\"jobs.db\")?)`"] {
         assert!(warning.contains(part), "{warning}");
     }
 
     let task = || Task::new("render", |_| async { Ok::<_, String>(()) });
     Graph::new("publish").task(task()).run().await.unwrap();
-    assert_eq!(warnings::collect().len(), 1);
+    assert_eq!(events::collect().len(), 1);
 
     // A store in memory that was asked for is intended.
     Workflow::new("import").store(MemoryStore::new()).run(1..=100, handler).await.unwrap();
     Graph::new("publish").store(MemoryStore::new()).task(task()).run().await.unwrap();
-    assert_eq!(warnings::collect(), [""; 0]);
+    assert_eq!(events::collect(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

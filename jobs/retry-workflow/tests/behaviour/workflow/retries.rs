@@ -127,6 +127,7 @@ async fn a_payload_that_cannot_be_read_is_a_dead_letter_at_once() {
             None,
             retry_workflow::Timestamp::now(),
             Duration::ZERO,
+            None,
         )
         .await
         .unwrap();

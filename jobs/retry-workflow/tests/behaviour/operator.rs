@@ -1,0 +1,58 @@
+//! Users who change jobs and their items.
+
+use retry_tests_support::events;
+use retry_workflow::store::AttemptOutcome;
+use retry_workflow::{
+    DeadLetters, Filter, MemoryStore, Operator, Redrive, Store, Workflow, keyed, policy,
+};
+
+/// `orders-1`, with three dead letters.
+async fn orders() -> MemoryStore {
+    let store = MemoryStore::new();
+    Workflow::new("orders")
+        .retry(policy!(attempts = 1))
+        .store(store.clone())
+        .run(keyed(1..=3_u32, u32::to_string), |n: u32, _| async move {
+            Err::<(), _>(format!("{n} timed out"))
+        })
+        .await
+        .unwrap();
+    store
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_action_is_an_event_with_user_action_object_and_count() {
+    let store = orders().await;
+    let ada = Operator::new(store.clone(), "ada");
+    let orders = || Filter::job("orders-1");
+    events::collect();
+    assert_eq!(ada.redrive(orders().ids(["1"]), Redrive::new()).await, Ok(1));
+    let both = [orders().class("timeout").ids(["2", "7"]), Filter::job("none")];
+    assert_eq!(ada.redrive(both, Redrive::new()).await, Ok(1));
+    assert_eq!(ada.purge(&Filter::all()).await, Ok(1));
+    assert_eq!(
+        events::collect(),
+        [
+            r#"user="ada" action="re-drive" object="job orders-1, item 1" count=1"#,
+            r#"user="ada" action="re-drive" object="job orders-1, 2 items, class timeout" count=1"#,
+            r#"user="ada" action="re-drive" object="job none" count=0"#,
+            r#"user="ada" action="purge" object="all dead letters" count=1"#,
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_re_drive_of_a_user_is_in_the_history() {
+    let store = orders().await;
+    let of = |id: &str| Filter::job("orders-1").ids([id]);
+    DeadLetters::new(store.clone()).retry(of("1"), Redrive::new()).await.unwrap();
+    assert_eq!(store.item("orders-1", "1").await.unwrap().unwrap().history.len(), 1);
+
+    let now = store.now();
+    Operator::new(store.clone(), "ada").redrive(of("2"), Redrive::new()).await.unwrap();
+    let item = store.item("orders-1", "2").await.unwrap().unwrap();
+    let [_, row] = &item.history[..] else { panic!("{item:?}") };
+    assert_eq!((row.outcome, &*row.worker), (AttemptOutcome::Redriven, "ada"));
+    assert_eq!((row.run, row.attempt, row.started), (1, 0, now));
+    assert_eq!(store.counts("orders-1").await.unwrap().attempts, 3);
+}

@@ -285,11 +285,8 @@ impl WorkflowFile {
             items.push(item);
             Ok(())
         };
-        if reader.is_file() {
-            reader.give(&reader.check()?, &mut keep)?;
-        } else {
-            reader.give_unchecked(&Pipe::default(), &mut keep)?;
-        }
+        let checked = if reader.is_file() { Some(reader.check()?) } else { None };
+        reader.give(checked.as_ref(), &Pipe::default(), &mut keep)?;
         Ok(items)
     }
 }

@@ -9,22 +9,21 @@ pub(crate) mod select;
 pub(crate) mod check;
 mod pipe;
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::check::{Checks, Duplicates, IdRule, describe, differ, missing, no_priority};
+pub(crate) use self::check::CheckedInput;
+use self::check::{ItemChecker, describe};
 pub(crate) use self::pipe::Pipe;
-use self::read::{Format, Halt, InputEnd, Item, Opened, Sink};
+use self::read::{Format, Halt, InputEnd, Opened, Sink};
 use super::MapPlan;
 use crate::file::item_path::similar;
 use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
 use crate::template::expression::Types;
-use crate::template::path::at;
-use crate::template::placeholder::{Meaning, Placeholder};
+use crate::template::placeholder::Placeholder;
 use crate::template::scope::StepOutputs;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
@@ -47,15 +46,6 @@ pub(crate) enum InputFrom {
     File(PathBuf),
     Command(Box<Script>),
     Stdin,
-}
-
-/// The result of checking an input before its items are processed.
-#[derive(Clone, Debug)]
-pub(crate) struct CheckedInput {
-    pub(crate) rule: IdRule,
-    pub(crate) items: u64,
-    /// A hint at a value that is valid, but most likely not intended.
-    pub(crate) hint: Option<String>,
 }
 
 /// Reads the input of a map.
@@ -95,124 +85,48 @@ impl InputReader {
         self.wrong_input(message)
     }
 
+    fn checker(&self, is_ahead: bool) -> ItemChecker<'_> {
+        let MapPlan { input, item_id, priority, .. } = &*self.map;
+        let given = (item_id.as_ref(), priority.as_ref());
+        ItemChecker::new((self.name(), input.span), given, &self.placeholders, is_ahead)
+    }
+
     /// Checks all items of a file.
     pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
-        let map = &*self.map;
-        let mut checks = Checks::new(
-            self.name(),
-            (map.item_id.as_ref(), map.priority.as_ref()),
-            &self.placeholders,
-        );
+        let mut checker = self.checker(true);
         let end = self.each(&Pipe::default(), &mut |item| {
-            checks.check(&item);
+            checker.check(&item);
             Ok(())
         })?;
-        let items = checks.total();
-        if items == 0 {
+        if checker.total() == 0 {
             self.find_none(&end)?;
         }
-        let hint = self.other_list(&end);
-        let odd_id = checks.odd_id();
-        let (rule, suspects, mut mistakes) = checks.finish(&hint);
-        if !suspects.is_empty() {
-            let mut duplicates = Duplicates::new(self.name());
-            self.each(&Pipe::default(), &mut |item| {
-                if suspects.contains(&item.position)
-                    && let Ok(id) = rule.id(&item, map.item_id.as_ref())
-                {
-                    duplicates.check(&item, id);
-                }
-                Ok(())
-            })?;
-            if let Some(message) = duplicates.finish(rule) {
-                let span = Checks::id_span(map.item_id.as_ref(), map.input.span);
-                mistakes.insert(0, Mistake { message, span: Some(span) });
-            }
-        }
-        if mistakes.is_empty() {
-            Ok(CheckedInput { rule, items, hint: odd_id })
-        } else {
-            Err(self.wrong(mistakes))
-        }
+        let mistakes = checker.mistakes(&self.other_list(&end));
+        if mistakes.is_empty() { Ok(checker.checked()) } else { Err(self.wrong(mistakes)) }
     }
 
-    /// Passes on the items of an input that has been checked.
+    /// Passes on the items. If they have not been checked, which is so if they can be read only
+    /// once, mistakes are reported when they are reached.
     pub(crate) fn give(
         &self,
-        checked: &CheckedInput,
+        before: Option<&CheckedInput>,
+        pipe: &Pipe,
         give: &mut Give<'_>,
     ) -> Result<(), FileError> {
-        let template = self.map.item_id.as_ref();
-        let end = self.each(&Pipe::default(), &mut |item| {
-            let id = checked.rule.id(&item, template).map_err(|why| {
-                let message = format!("the id of {} {why}", describe(&self.name(), &item));
-                self.wrong_input(message)
-            })?;
-            give(NewItem::new(id, item.value.to_string()))
-        });
-        end.map(drop)
-    }
-
-    /// Passes on the items of an input that can be read only once: mistakes are reported when they
-    /// are reached.
-    pub(crate) fn give_unchecked(&self, pipe: &Pipe, give: &mut Give<'_>) -> Result<(), FileError> {
-        let template = self.map.item_id.as_ref();
-        let name = self.name();
-        let mut rule = template.map(|_| IdRule::Template);
-        let mut known: HashMap<u128, u64> = HashMap::new();
+        let mut checker = self.checker(false);
         let end = self.each(pipe, &mut |item| {
-            let failed = |message, span| Halt::Failed(FileError::at(&self.source, span, message));
-            for placeholder in &self.placeholders {
-                if let Meaning::Item(path) = &placeholder.meaning
-                    && at(&item.value, path).is_none()
-                {
-                    return Err(failed(missing(&name, &item, path), placeholder.span));
+            let id = match before {
+                Some(CheckedInput { rule, .. }) => {
+                    rule.id(&item, self.map.item_id.as_ref()).map_err(|why| {
+                        let message = format!("the id of {} {why}", describe(&self.name(), &item));
+                        self.wrong_input(message)
+                    })?
                 }
-            }
-            if let Some(priority) = &self.map.priority
-                && let Err(text) = priority.of(&item.value)
-            {
-                return Err(failed(no_priority(&name, &item, &text), priority.span));
-            }
-            let span = Checks::id_span(template, self.map.input.span);
-            let rule = *rule.get_or_insert_with(|| match check::own_id(&item.value) {
-                Some(_) => IdRule::Own,
-                None => IdRule::Position,
-            });
-            let id = match rule.id(&item, template) {
-                Ok(id) if !id.is_empty() => id,
-                Ok(_) => {
-                    let message = format!(
-                        "the id of {} is empty: use something that every item has",
-                        describe(&name, &item)
-                    );
-                    return Err(failed(message, span));
-                }
-                Err(_) if rule == IdRule::Own => {
-                    let message = format!(
-                        "{} has no usable field `id`, but earlier items have: set `item_id` to \
-                         something that every item has",
-                        describe(&name, &item)
-                    );
-                    return Err(failed(message, span));
-                }
-                Err(why) => {
-                    let message = format!("the id of {} {why}", describe(&name, &item));
-                    return Err(failed(message, span));
-                }
+                None => checker.check(&item).ok_or_else(|| self.wrong(checker.mistakes("")))?,
             };
-            if let Some(first) = known.insert(select::hash(&id), item.position) {
-                let Item { position, place, .. } = &item;
-                let message = format!(
-                    "items {first} and {position} ({place}) of {name} have the same id, \"{}\": {}",
-                    short(&id),
-                    differ(rule)
-                );
-                return Err(failed(message, span));
-            }
             give(NewItem::new(id, item.value.to_string()))
         })?;
-        if known.is_empty() { self.find_none(&end) } else { Ok(()) }
+        if before.is_none() && checker.total() == 0 { self.find_none(&end) } else { Ok(()) }
     }
 
     /// Passes on all values that are items, in order.

@@ -45,11 +45,7 @@ impl InputItems {
                 // The receiver is gone: the job has been stopped.
                 sender.blocking_send(Ok(std::mem::take(&mut batch))).map_err(|_| Halt::Enough)
             };
-            let read = match checked {
-                Some(checked) => reader.give(&checked, &mut give),
-                None => reader.give_unchecked(&stopped, &mut give),
-            };
-            let read = match read {
+            let read = match reader.give(checked.as_ref(), &stopped, &mut give) {
                 Ok(()) if is_empty && begun && reader.is_stdin() => Err(reader.missing_stdin()),
                 read => read,
             };

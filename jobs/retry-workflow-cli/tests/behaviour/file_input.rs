@@ -169,7 +169,7 @@ fn unusable_ids_are_reported_at_their_template() {
         r#"[{"a": 1}, {"a": 2}, {"a": "1"}, {"a": ""}, {"a": 2}, {"a": 1}, {"a": null}, {"a": "\u0000"}]"#,
         "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
         "\
-error: items 1 (`$[0]`) and 3 (`$[2]`) of items.json have the same id, \"1\": use something that differs between items; 2 more items have the id of an earlier item
+error: items 1 and 3 (`$[2]`) of items.json have the same id, \"1\": use something that differs between items; 2 more items have the id of an earlier item
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
@@ -388,14 +388,12 @@ fn a_duplicate_id_is_reported_with_both_places() {
     let told = of_file("items.jsonl", input, STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: items 1 (line 1) and 3 (line 4) of items.jsonl have the same id, \"7\": set `item_id` to something that differs, or keep one of each with `distinct: id`; 1 more item has the id of an earlier item\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
+        "error: items 1 and 3 (line 4) of items.jsonl have the same id, \"7\": set `item_id` to something that differs, or keep one of each with `distinct: id`; 1 more item has the id of an earlier item\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
     );
     let distinct = format!("  distinct: id\n{STEP}");
     // 7 and "7" are distinct, but have the same id.
     assert!(
-        of_file("items.jsonl", input, &distinct)
-            .unwrap_err()
-            .contains("items 1 (line 1) and 3 (line 4)")
+        of_file("items.jsonl", input, &distinct).unwrap_err().contains("items 1 and 3 (line 4)")
     );
     let input = "{\"id\": 7}\n{\"id\": 8}\n{\"id\": 7}\n";
     assert_eq!(of_file("items.jsonl", input, &distinct).unwrap(), ["7", "8"]);

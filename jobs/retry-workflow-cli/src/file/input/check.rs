@@ -1,15 +1,15 @@
-//! [`Checks`]: whether each item has what the steps refer to, and a usable, unique id.
+//! [`ItemChecker`]: whether each item has what the steps refer to, and a usable, unique id.
 //!
-//! Only a hash and a position are kept per id, unless it may be a duplicate.
+//! Only a hash and a position are kept per id.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use retry_workflow::store::{MAX_ID_BYTES, PRIORITIES};
 use serde_json::Value;
 
 use super::read::Item;
+use super::select::hash;
 use crate::file::item_path::similar;
 use crate::file::shown_value::{contents, short};
 use crate::file::{ItemId, ItemPriority};
@@ -46,79 +46,101 @@ impl IdRule {
     }
 }
 
+/// The result of checking an input before its items are processed.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckedInput {
+    pub(crate) rule: IdRule,
+    pub(crate) items: u64,
+    /// A hint at a value that is valid, but most likely not intended.
+    pub(crate) hint: Option<String>,
+}
+
 /// Collects what is wrong with the items of an input.
-pub(crate) struct Checks<'a> {
+pub(crate) struct ItemChecker<'a> {
     /// The name of the input in messages.
     name: String,
     template: Option<&'a ItemId>,
     priority: Option<&'a ItemPriority>,
-    required: Vec<RequiredPath<'a>>,
+    /// Set if all items are checked before the first one is processed.
+    is_ahead: bool,
     total: u64,
-    /// Every item so far has a usable `id` field.
-    has_own: bool,
-    /// Hashes of ids, with the items' positions.
-    ids: Vec<(u64, u64)>,
-    /// Items whose `id` is a text that is not an id, although all before them have a usable one.
-    odd: Problem,
+    rule: Option<IdRule>,
+    /// The positions of items by the hashes of their ids.
+    known: HashMap<u128, u64>,
+    /// The first item whose `id` is a text that is not an id, although all before it have a usable
+    /// one.
+    odd: Option<String>,
+    lacking: Vec<(&'a [PathPart], Problem)>,
+    same: Problem,
     empty: Problem,
     failed: Problem,
     /// Items whose priority is not valid.
     unranked: Problem,
 }
 
-/// A path that a step refers to, and the items that lack it.
-struct RequiredPath<'a> {
-    placeholder: &'a Placeholder,
-    path: &'a [PathPart],
-    lacking: Problem,
-}
-
 /// A problem with the first item that has it, and how many items have it.
-#[derive(Default)]
 struct Problem {
+    span: SourceSpan,
+    /// The predicates of one other item and of several that have it: "has an empty id".
+    others: (&'static str, &'static str),
     first: Option<String>,
     count: u64,
 }
 
 impl Problem {
-    fn add(&mut self, told: impl FnOnce() -> String) {
-        self.count += 1;
-        self.first.get_or_insert_with(told);
+    fn new(span: SourceSpan, others: (&'static str, &'static str)) -> Self {
+        Self { span, others, first: None, count: 0 }
     }
 
-    fn more(&self) -> u64 {
-        self.count.saturating_sub(1)
+    fn add(&mut self, message: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(message);
+    }
+
+    fn mistake(&self) -> Option<Mistake> {
+        let (first, (one, many)) = (self.first.as_ref()?, self.others);
+        let message = match self.count {
+            1 => first.clone(),
+            2 => format!("{first}; 1 more item {one}"),
+            count => format!("{first}; {} more items {many}", count - 1),
+        };
+        Some(Mistake { message, span: Some(self.span) })
     }
 }
 
-/// The positions of items that may have the same id as another.
-pub(crate) type Suspects = HashSet<u64>;
-
-impl<'a> Checks<'a> {
+impl<'a> ItemChecker<'a> {
+    /// A checker for the input with this name, which `input` is the place of.
     pub(crate) fn new(
-        name: String,
+        (name, input): (String, SourceSpan),
         (template, priority): (Option<&'a ItemId>, Option<&'a ItemPriority>),
-        placeholders: impl IntoIterator<Item = &'a Placeholder>,
+        placeholders: &'a [Placeholder],
+        is_ahead: bool,
     ) -> Self {
-        let required =
-            placeholders.into_iter().filter_map(|placeholder| match &placeholder.meaning {
-                Meaning::Item(path) => {
-                    Some(RequiredPath { placeholder, path, lacking: Problem::default() })
-                }
-                _ => None,
-            });
+        let ids = template.map_or(input, |id| id.span);
+        let lacking = placeholders.iter().filter_map(|placeholder| match &placeholder.meaning {
+            Meaning::Item(path) => Some((&**path, Problem::new(placeholder.span, ("", "")))),
+            _ => None,
+        });
         Self {
             name,
             template,
             priority,
-            required: required.collect(),
+            is_ahead,
             total: 0,
-            has_own: true,
-            ids: Vec::new(),
-            odd: Problem::default(),
-            empty: Problem::default(),
-            failed: Problem::default(),
-            unranked: Problem::default(),
+            rule: template.map(|_| IdRule::Template),
+            known: HashMap::new(),
+            odd: None,
+            lacking: lacking.collect(),
+            same: Problem::new(
+                ids,
+                ("has the id of an earlier item", "have the id of an earlier item"),
+            ),
+            empty: Problem::new(ids, ("has an empty id", "have an empty id")),
+            failed: Problem::new(ids, ("has an id like that", "have an id like that")),
+            unranked: Problem::new(
+                priority.map_or(input, |priority| priority.span),
+                ("has a priority like that", "have a priority like that"),
+            ),
         }
     }
 
@@ -126,162 +148,113 @@ impl<'a> Checks<'a> {
         self.total
     }
 
-    /// Returns why items are named by their positions, although all up to this one have an `id`.
-    pub(crate) fn odd_id(&self) -> Option<String> {
-        let first = self.odd.first.as_ref()?;
-        Some(format!(
-            "the `id` of {first}, so all items are named by their positions: correct it, or say by \
-             `item_id` what tells them apart"
-        ))
-    }
-
-    /// Checks an item.
-    pub(crate) fn check(&mut self, item: &Item) {
+    /// Checks an item; returns its id if nothing is wrong with it.
+    pub(crate) fn check(&mut self, item: &Item) -> Option<String> {
         self.total += 1;
         let name = &self.name;
-        for RequiredPath { path, lacking, .. } in &mut self.required {
+        let mut is_valid = true;
+        for (path, lacking) in &mut self.lacking {
             if at(&item.value, path).is_none() {
                 lacking.add(|| missing(name, item, path));
+                is_valid = false;
             }
         }
         if let Some(Err(text)) = self.priority.map(|it| it.of(&item.value)) {
             self.unranked.add(|| no_priority(name, item, &text));
+            is_valid = false;
         }
-        let id = match self.template {
-            Some(id) => match render(&id.template, &item.value) {
-                Ok(id) if id.is_empty() => {
-                    self.empty.add(|| describe(name, item));
-                    return;
-                }
-                Ok(id) => id,
-                Err(why) => {
-                    self.failed.add(|| format!("{} {why}", describe(name, item)));
-                    return;
-                }
-            },
-            None if self.has_own => match own_id(&item.value) {
-                Some(id) => id,
-                None => {
-                    if let Some(why) = id_text(&item.value).as_deref().and_then(odd_id) {
-                        self.odd.add(|| format!("{} {why}", describe(name, item)));
-                    }
-                    self.has_own = false;
-                    self.ids = Vec::new();
-                    return;
-                }
-            },
-            None => return,
-        };
-        self.ids.push((hash(&id), item.position));
+        self.id(item).filter(|_| is_valid)
     }
 
-    /// Finishes the checks: where the ids come from, which items may have the same id, and the
-    /// mistakes. `hint` is appended to messages about missing fields.
-    pub(crate) fn finish(mut self, hint: &str) -> (IdRule, Suspects, Vec<Mistake>) {
-        let mut mistakes = Vec::new();
-        for RequiredPath { placeholder, lacking, .. } in &self.required {
-            let Some(first) = &lacking.first else { continue };
-            let message = format!("{first}{}{hint}", others(self.total, lacking.more()));
-            mistakes.push(Mistake { message, span: Some(placeholder.span) });
+    fn id(&mut self, item: &Item) -> Option<String> {
+        let name = &self.name;
+        let rule = match self.rule {
+            Some(IdRule::Own) if !self.is_ahead => IdRule::Own,
+            // No id has been used yet.
+            None | Some(IdRule::Own) if own_id(&item.value).is_some() => IdRule::Own,
+            None | Some(IdRule::Own) => IdRule::Position,
+            Some(rule) => rule,
+        };
+        if rule == IdRule::Position && self.rule != Some(rule) {
+            let why = id_text(&item.value).as_deref().and_then(odd_id);
+            self.odd = why.map(|why| format!("{} {why}", describe(name, item)));
+            self.known = HashMap::new();
         }
-        if let Some(ItemId { span, .. }) = self.template {
-            let mut add = |message| mistakes.push(Mistake { message, span: Some(*span) });
-            if let Some(first) = &self.empty.first {
-                let more = and_more(self.empty.more(), "has an empty id", "have an empty id", "");
-                add(format!("the id of {first} is empty: use something that every item has{more}"));
+        self.rule = Some(rule);
+        let id = match rule.id(item, self.template) {
+            Ok(id) if !id.is_empty() => id,
+            Ok(_) => {
+                self.empty.add(|| {
+                    let item = describe(name, item);
+                    format!("the id of {item} is empty: use something that every item has")
+                });
+                return None;
             }
-            if let Some(first) = &self.failed.first {
-                let more =
-                    and_more(self.failed.more(), "has an id like that", "have an id like that", "");
-                add(format!("the id of {first}{more}"));
+            Err(_) if rule == IdRule::Own => {
+                self.failed.add(|| {
+                    format!(
+                        "{} has no usable field `id`, but earlier items have: set `item_id` to \
+                         something that every item has",
+                        describe(name, item)
+                    )
+                });
+                return None;
             }
-        }
-        if let (Some(ItemPriority { span, .. }), Some(first)) =
-            (self.priority, &self.unranked.first)
-        {
-            let more = and_more(
-                self.unranked.more(),
-                "has a priority like that",
-                "have a priority like that",
-                "",
-            );
-            mistakes.push(Mistake { message: format!("{first}{more}"), span: Some(*span) });
-        }
-        self.ids.sort_unstable();
-        let suspects: Suspects = self
-            .ids
-            .chunk_by(|one, two| one.0 == two.0)
-            .filter(|same| same.len() > 1)
-            .flatten()
-            .map(|(_, position)| *position)
-            .collect();
-        let rule = match self.template {
-            Some(_) => IdRule::Template,
-            None if self.has_own && self.total > 0 => IdRule::Own,
-            None => IdRule::Position,
+            Err(why) => {
+                self.failed.add(|| format!("the id of {} {why}", describe(name, item)));
+                return None;
+            }
         };
-        (rule, suspects, mistakes)
-    }
-
-    /// Returns where mistakes about ids are shown.
-    pub(crate) fn id_span(template: Option<&ItemId>, input: SourceSpan) -> SourceSpan {
-        template.map_or(input, |id| id.span)
-    }
-}
-
-/// Finds real duplicates among the suspects.
-pub(crate) struct Duplicates {
-    name: String,
-    known: HashMap<String, String>,
-    first: Option<String>,
-    more: u64,
-}
-
-impl Duplicates {
-    pub(crate) fn new(name: String) -> Self {
-        Self { name, known: HashMap::new(), first: None, more: 0 }
-    }
-
-    pub(crate) fn check(&mut self, item: &Item, id: String) {
-        let here = format!("{} ({})", item.position, item.place);
-        let Some(other) = self.known.get(&id) else {
-            self.known.insert(id, here);
-            return;
-        };
-        if self.first.is_some() {
-            self.more += 1;
-        } else {
-            let id = short(&id);
-            self.first = Some(format!(
-                "items {other} and {here} of {} have the same id, \"{id}\"",
-                self.name
-            ));
+        if rule == IdRule::Position {
+            return Some(id);
         }
+        let Item { position, place, .. } = item;
+        let Some(first) = self.known.insert(hash(&id), *position) else { return Some(id) };
+        self.same.add(|| {
+            let differ = match rule {
+                IdRule::Template => "use something that differs between items",
+                _ => {
+                    "set `item_id` to something that differs, or keep one of each with \
+                     `distinct: id`"
+                }
+            };
+            format!(
+                "items {first} and {position} ({place}) of {name} have the same id, \"{}\": {differ}",
+                short(&id)
+            )
+        });
+        None
     }
 
-    /// The mistake, if two items really have the same id.
-    pub(crate) fn finish(self, rule: IdRule) -> Option<String> {
-        let first = self.first?;
-        let more = and_more(self.more, "has the id", "have the id", " of an earlier item");
-        Some(format!("{first}: {}{more}", differ(rule)))
+    /// The mistakes so far. `hint` is appended to messages about missing fields.
+    pub(crate) fn mistakes(&self, hint: &str) -> Vec<Mistake> {
+        let lacking = self.lacking.iter().filter_map(|(_, lacking)| {
+            let first = lacking.first.as_ref()?;
+            let others =
+                if self.is_ahead { others(self.total, lacking.count) } else { String::new() };
+            let message = format!("{first}{others}{hint}");
+            Some(Mistake { message, span: Some(lacking.span) })
+        });
+        let own = [&self.empty, &self.failed, &self.unranked].into_iter();
+        let same = self.same.mistake().into_iter();
+        same.chain(lacking).chain(own.filter_map(Problem::mistake)).collect()
     }
-}
 
-pub(crate) fn differ(rule: IdRule) -> &'static str {
-    match rule {
-        IdRule::Template => "use something that differs between items",
-        _ => "set `item_id` to something that differs, or keep one of each with `distinct: id`",
+    /// The result, if there are no mistakes.
+    pub(crate) fn checked(self) -> CheckedInput {
+        let hint = self.odd.map(|first| {
+            format!(
+                "the `id` of {first}, so all items are named by their positions: correct it, or \
+                 say by `item_id` what tells them apart"
+            )
+        });
+        let rule = self.rule.unwrap_or(IdRule::Position);
+        CheckedInput { rule, items: self.total, hint }
     }
-}
-
-fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The `id` field, if it is a usable id.
-pub(crate) fn own_id(value: &Value) -> Option<String> {
+fn own_id(value: &Value) -> Option<String> {
     id_text(value).filter(|id| odd_id(id).is_none())
 }
 
@@ -332,7 +305,7 @@ pub(crate) fn describe(name: &str, item: &Item) -> String {
 }
 
 /// Reports that this text is not a priority.
-pub(crate) fn no_priority(name: &str, item: &Item, text: &str) -> String {
+fn no_priority(name: &str, item: &Item, text: &str) -> String {
     let (lowest, highest) = PRIORITIES.into_inner();
     format!(
         "the priority of {} is \"{}\": write a whole number from {lowest} to {highest}, the higher the \
@@ -343,7 +316,7 @@ pub(crate) fn no_priority(name: &str, item: &Item, text: &str) -> String {
 }
 
 /// Reports that an item lacks this path, and what it has instead.
-pub(crate) fn missing(name: &str, item: &Item, path: &[PathPart]) -> String {
+fn missing(name: &str, item: &Item, path: &[PathPart]) -> String {
     let meant = match similar_path(&item.value, path) {
         Some(meant) => format!("did you mean `${{item.{meant}}}`? "),
         None => String::new(),
@@ -356,23 +329,15 @@ pub(crate) fn missing(name: &str, item: &Item, path: &[PathPart]) -> String {
     )
 }
 
-/// Returns how many of the other items lack it as well.
-fn others(all: u64, more: u64) -> String {
-    match (all, more) {
+/// Describes how many of the other items lack it as well, if `lacking` of `all` do.
+fn others(all: u64, lacking: u64) -> String {
+    match (all, lacking - 1) {
         (1, _) => String::new(),
         (2, 0) => "; the other item has one".to_owned(),
         (_, 0) => format!("; the other {} items have one", all - 1),
-        _ if more == all - 1 => format!("; none of the {all} items has one"),
+        (_, more) if more == all - 1 => format!("; none of the {all} items has one"),
         (_, 1) => format!("; 1 other of the {all} items has none either"),
-        _ => format!("; {more} others of the {all} items have none either"),
-    }
-}
-
-fn and_more(more: u64, one: &str, many: &str, of: &str) -> String {
-    match more {
-        0 => String::new(),
-        1 => format!("; 1 more item {one}{of}"),
-        _ => format!("; {more} more items {many}{of}"),
+        (_, more) => format!("; {more} others of the {all} items have none either"),
     }
 }
 

@@ -46,9 +46,8 @@ pub(super) async fn run(
             let store = address.open().await?;
             let operator = audit::operator(store.clone());
             let filter = which.filter(operator.letters(), None).await?;
-            let file = redrive.file.clone();
             let jobs = redrive::retry(&operator, &filter, (&redrive, &how), screen).await?;
-            return super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await;
+            return super::run::run_again(&store, jobs, &how, screen).await;
         }
         Dlq::Purge { which, all, yes, dry_run } => {
             which.require_condition_or_all(all, "purged")?;

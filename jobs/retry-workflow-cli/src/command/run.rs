@@ -33,7 +33,7 @@ use retry_workflow::job::Unit;
 use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, WorkflowError};
 
 /// A job, and the workflow file that defines it.
-struct Work {
+pub(super) struct Work {
     job: Job,
     file: WorkflowFile,
     /// The check of an input that has not been copied to the store yet.
@@ -267,15 +267,13 @@ async fn left_to_programs(store: &dyn Store) -> Result<Option<String>, CommandEr
 /// After `dlq retry`: runs what was re-driven, job by job.
 pub(super) async fn run_again(
     store: &Arc<dyn Store>,
-    (jobs, file): (&[String], Option<&Path>),
+    jobs: Vec<Work>,
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Success;
-    for id in jobs {
-        let job = find_parent(&**store, id).await?;
-        let ready = ready(&**store, job, file, how.restart_items).await?;
-        let ended = work(store, ready, how, screen).await?;
+    for job in jobs {
+        let ended = work(store, job, how, screen).await?;
         // After a request to stop, do not start the next job.
         worst = worst.max(ended.exit);
         if ended.exit == Exit::Stopped {
@@ -285,15 +283,16 @@ pub(super) async fn run_again(
     Ok(worst)
 }
 
-/// Returns whether a job can be resumed: its file exists, and is valid.
-pub(super) async fn check(
+/// Pairs the job with this id, or the job that it is the `reduce` of, with its file, if it can be
+/// resumed.
+pub(super) async fn prepare(
     store: &dyn Store,
     id: &str,
     file: Option<&Path>,
     restarts: bool,
-) -> Result<(), CommandError> {
+) -> Result<Work, CommandError> {
     let job = find_parent(store, id).await?;
-    ready(store, job, file, restarts).await.map(drop)
+    ready(store, job, file, restarts).await
 }
 
 /// Returns why a job cannot be resumed here, if its workflow file is not known.

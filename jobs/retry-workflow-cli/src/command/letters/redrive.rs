@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::command::arguments::{RedriveArguments, RunArguments};
 use crate::command::outcome::CommandError;
+use crate::command::run::{self, Work};
 use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{DeadLetters, Filter, Operator, Redrive, Store};
@@ -18,7 +19,7 @@ pub(super) async fn retry(
     filter: &Filter,
     (arguments, how): (&RedriveArguments, &RunArguments),
     screen: &mut Screen,
-) -> Result<Vec<String>, CommandError> {
+) -> Result<Vec<Work>, CommandError> {
     let (letters, rate) = (operator.letters(), how.rate);
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
         Jobs::default()
@@ -35,9 +36,10 @@ pub(super) async fn retry(
         return Ok(Vec::new());
     }
     // Report whatever prevents the jobs from running before anything is changed.
+    let mut ready = Vec::new();
     for job in &jobs.able {
         let file = arguments.file.as_deref();
-        crate::command::run::check(letters.store(), job, file, how.restart_items).await?;
+        ready.push(run::prepare(letters.store(), job, file, how.restart_items).await?);
     }
     if let Some(file) = &arguments.edit {
         edit(operator, filter, file).await?;
@@ -66,7 +68,7 @@ pub(super) async fn retry(
     }
     // Let the reader see this before the work begins.
     screen.flush()?;
-    Ok(if runs_now { jobs.able } else { Vec::new() })
+    Ok(if runs_now { ready } else { Vec::new() })
 }
 
 /// Returns a sentence that names the process that runs the pending items of a job, or the command
@@ -76,7 +78,7 @@ pub(crate) async fn run_later(
     id: &str,
     flag: &str,
 ) -> Result<String, CommandError> {
-    let job = crate::command::run::whole(store, id).await?;
+    let job = run::whole(store, id).await?;
     let (name, id) = match &job {
         Some(job) => (one_line(&job.id), argument(&job.id)),
         None => (one_line(id), argument(id)),
@@ -145,7 +147,7 @@ impl Jobs {
         for job in jobs(letters, filter).await? {
             let why = match file {
                 Some(_) => None,
-                None => crate::command::run::without_file(letters.store(), &job).await?,
+                None => run::without_file(letters.store(), &job).await?,
             };
             match why {
                 Some(why) => found.unable.push((job, why)),

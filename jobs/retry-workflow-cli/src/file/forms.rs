@@ -4,7 +4,6 @@
 mod environment;
 mod steps;
 mod step_text;
-mod command_keys;
 mod on_failure;
 mod limits;
 mod map;

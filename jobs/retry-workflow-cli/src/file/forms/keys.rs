@@ -188,28 +188,23 @@ fn secrets() -> Value {
 
 /// A keyword, a fallback, a repair, or steps.
 fn on_failure() -> Value {
+    let command = json!({
+        "type": "object", "required": ["command"], "additionalProperties": false,
+        "properties": { "command": named("text", "A command to run instead, once") },
+    });
     json!({ "anyOf": [
         { "enum": ["stop", "continue"] },
         { "type": "boolean" },
         reference("text"),
         reference("repair"),
         reference("list"),
-        end(),
-    ] })
-}
-
-/// The forms of `on_failure` that contain no steps.
-pub(super) fn end() -> Value {
-    let command = json!({
-        "type": "object", "required": ["command"], "additionalProperties": false,
-        "properties": { "command": named("text", "A command to run instead, once") },
-    });
-    json!({
-        "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
-        "properties": {
-            "stop": { "type": "null" }, "continue": { "type": "null" }, "fallback": command,
+        {
+            "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+            "properties": {
+                "stop": { "type": "null" }, "continue": { "type": "null" }, "fallback": command,
+            },
         },
-    })
+    ] })
 }
 
 fn rate() -> Value {

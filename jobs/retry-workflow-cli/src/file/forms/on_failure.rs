@@ -1,22 +1,22 @@
 //! `on_failure`: a keyword, a fallback, a repair, or a list of steps.
 
-use retry_rules::suggest::nearest;
+use retry_rules::suggest::{meant, nearest};
 
 use super::Forms;
-use super::command_keys::OnFailure;
 use super::keys::{REPAIR, STEP};
 use crate::steps::step::{AfterFailure, Repair, Steps};
 use crate::template::available::AvailableValues;
 use crate::yaml::node::{Node, Value};
-use crate::yaml::span::Mistake;
 
-/// The keywords, which are not commands.
-const WORDS: [&str; 5] = ["stop", "continue", "fallback", "true", "false"];
+/// The actions that have a name.
+const ACTIONS: [&str; 3] = ["stop", "continue", "fallback"];
+/// The booleans, which are no commands either.
+const BOOLEANS: [&str; 2] = ["true", "false"];
 /// Keywords of other settings and other tools.
 const FOREIGN: [&str; 7] = ["ignore", "skip", "retry", "dlq", "fail", "abort", "none"];
 
 impl Forms<'_> {
-    /// A step's own `on_failure`.
+    /// `on_failure` of a step.
     pub(super) fn after_failure(
         &mut self,
         node: &Node,
@@ -31,34 +31,58 @@ impl Forms<'_> {
                 if entries.iter().any(|(key, _)| nearest(&key.name, known()).is_some()) {
                     return self.repair(node, available);
                 }
-                self.keyword(node, available)
+                self.action(node, available)
             }
             Value::Text(text) if is_command(text.trim()) => {
                 let steps = self.script_or_steps(node, available);
                 Some(AfterFailure::Repair(Repair { steps, rounds: 1, fails: true }))
             }
-            _ => self.keyword(node, available),
+            _ => self.action(node, available),
         }
     }
 
-    fn keyword(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
-        if matches!(&node.value, Value::Text(text) if text.trim().eq_ignore_ascii_case("retry")) {
-            self.wrong(
-                node.span,
+    /// The name of an action, alone or with its setting.
+    fn action(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
+        const EXPECTED: &str = "stop, continue, or `fallback: { command: \"./save-locally.sh\" }`, \
+                                a command that repairs it, such as `shell: ./repair.sh`, or a list \
+                                of steps";
+
+        let entries = match &node.value {
+            Value::Map(entries) => &entries[..],
+            _ => &[],
+        };
+        let mut entries = entries.iter().filter(|(key, _)| !key.is_ignored());
+        let (name, span, setting) = match (&node.value, entries.next()) {
+            (Value::Text(name), _) => (name.trim(), node.span, None),
+            (_, Some((key, setting))) => (key.name.as_str(), key.span, Some(setting)),
+            _ => return self.unexpected(node, EXPECTED),
+        };
+        if let Some((second, _)) = entries.next() {
+            return self.refuse(second.span, "`on_failure` is a single action: keep one");
+        }
+        match (name, setting) {
+            ("stop" | "continue", Some(setting)) if !matches!(setting.value, Value::Null) => {
+                self.refuse(setting.span, format!("`{name}` has no settings: remove this"))
+            }
+            ("stop", _) => Some(AfterFailure::Stop),
+            ("continue", _) => Some(AfterFailure::Continue),
+            ("fallback", Some(setting)) => {
+                self.entries(setting, "a map with a `command`", &["command"])?;
+                let command = self.needed(setting, "command", "fallback")?;
+                self.script(command, available).map(AfterFailure::Fallback)
+            }
+            (name, None) if name.eq_ignore_ascii_case("retry") => self.refuse(
+                span,
                 "`on_failure` says what follows the last failure: to retry the step, write \
                  `retry_config: { attempts: 3 }` instead",
-            );
-            return None;
-        }
-        let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
-            message: format!(
-                "{}, a command that repairs it, such as `shell: ./repair.sh`, or a list of steps",
-                mistake.message
             ),
-            ..mistake
-        });
-        let action = self.parsed(action)?;
-        self.action(action, node, available)
+            (name, _) => {
+                let meant = meant(name, &ACTIONS).filter(|meant| *meant != name);
+                let meant =
+                    meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
+                self.refuse(span, format!("\"{name}\": {meant}expected {EXPECTED}"))
+            }
+        }
     }
 
     /// A repair: a step, and how often it may run.
@@ -86,28 +110,14 @@ impl Forms<'_> {
         let step = self.read_step(node, "repair".to_owned(), available)?;
         Some(AfterFailure::Repair(Repair { steps: Steps::new(vec![step]), rounds, fails }))
     }
-
-    pub(super) fn action(
-        &mut self,
-        action: OnFailure,
-        node: &Node,
-        available: AvailableValues<'_>,
-    ) -> Option<AfterFailure> {
-        match action {
-            OnFailure::Continue => Some(AfterFailure::Continue),
-            OnFailure::Fallback => {
-                let command = node.get("fallback").and_then(|node| node.get("command"))?;
-                self.script(command, available).map(AfterFailure::Fallback)
-            }
-            OnFailure::Stop => Some(AfterFailure::Stop),
-        }
-    }
 }
 
 /// Returns whether a text is a command, rather than a keyword or a misspelt one.
 fn is_command(text: &str) -> bool {
     let is_word = text.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-'));
     let lower = text.to_ascii_lowercase();
-    !(is_word && (FOREIGN.contains(&lower.as_str()) || nearest(&lower, WORDS).is_some())
+    !(is_word
+        && (FOREIGN.contains(&lower.as_str())
+            || nearest(&lower, ACTIONS.into_iter().chain(BOOLEANS)).is_some())
         || text.is_empty())
 }

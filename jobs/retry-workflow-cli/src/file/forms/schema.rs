@@ -11,17 +11,16 @@ use retry_runtime::{Class, Policy};
 use retry_workflow::job::ErrorPolicyKeys;
 use serde_json::{Map, Value, json};
 
-use super::command_keys::CommandKeys;
 use super::exit_codes::EXIT_CODE;
 use super::form::{
     bound, key, named, needing, number, object, one_or_more, reference, whole, with, words,
     yes_or_no,
 };
 use super::keys::{
-    MAP, MODES, REPAIR, STEP, TASK, TOP, end, file_key, map_key, repair_key, step_key, task_key,
+    MAP, MODES, REPAIR, STEP, TASK, TOP, file_key, map_key, repair_key, step_key, task_key,
     variables_with,
 };
-use super::steps::REJECTED;
+use super::steps::{REJECTED, retry_keys};
 use super::type_keys::keys_of;
 
 /// Returns the schema, in the draft that every editor supports.
@@ -42,7 +41,7 @@ pub(crate) fn schema() -> Value {
             "repair": step(&object(REPAIR, repair_key)),
             "map": needing(&["input", "agent_template"], MAP, map_key),
             "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
-            "retry_config": object(keys_of::<CommandKeys>(&[]), retry_key),
+            "retry_config": object(&retry_keys(), retry_key),
             "item_retry_config": object(keys_of::<ErrorPolicyKeys>(&["retry_config"]), retry_key),
             "matchers": matchers(),
             "backoff": backoff(),
@@ -112,10 +111,7 @@ fn retry_key(name: &'static str) -> Value {
         "timeout" => key(&bound("timeout"), "Bounds one attempt: a duration, or seconds"),
         "retry_on" => named("matchers", "Which failures are retried [default: every one]"),
         "abort_on" => named("matchers", "Which failures are not retried, whatever retry_on says"),
-        "on_failure" => key(
-            &json!({ "anyOf": [{ "enum": ["stop", "continue"] }, end()] }),
-            "What happens after the last attempt [default: stop]",
-        ),
+        "on_failure" => step_key("on_failure"),
         _ => {
             let option = POLICY.iter().find(|option| option.keys.contains(&name));
             option.map_or(Value::Bool(true), policy_option)

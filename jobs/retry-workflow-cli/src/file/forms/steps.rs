@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use regex::Regex;
+use retry_rules::file::first_name;
 use retry_runtime::file::{Draft, Span};
-use retry_runtime::{Bound, RetryConfig, Style};
+use retry_runtime::{Bound, RetryConfig, RetryKeys, Style};
 
-use super::command_keys::{CommandKeys, OnFailure};
 use super::keys::STEP;
 use super::step_text::step_text;
 use super::type_keys::keys_of;
@@ -35,9 +35,8 @@ const MAX_POSTPONED: &str = "max_postponed";
 /// The key of the error policy for its breaker.
 const CIRCUIT_BREAKER: &str = "circuit_breaker";
 
-/// Pairs of keys that mean the same; a file that has both has a mistake.
-const SPELLINGS: [(&str, &str); 3] =
-    [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
+/// The key for the action after the last attempt, in a step or in its `retry_config`.
+const ON_FAILURE: &str = "on_failure";
 
 /// The keys that a `retry_config` of a step must not have, and why.
 pub(super) const REJECTED: [(&[&str], &str); 5] = [
@@ -105,6 +104,12 @@ fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
     let asks = |node: &Node| matches!(&node.value, Value::Text(text) if text.starts_with('-') && text.contains('c'));
     let code = arguments.iter().position(asks)? + 1;
     (code < arguments.len()).then_some(code)
+}
+
+/// The keys of a step's `retry_config`.
+pub(super) fn retry_keys() -> Vec<&'static str> {
+    let of_policy = keys_of::<RetryKeys>(&[]).iter().filter(|key| **key != ON_FAILURE);
+    of_policy.chain(&[ON_FAILURE]).copied().collect()
 }
 
 impl Forms<'_> {
@@ -198,21 +203,17 @@ impl Forms<'_> {
         let config = node.get("retry_config");
         let (retry, codes) = config.map(|config| self.retry_config(config)).unwrap_or_default();
         let inner = AvailableValues { error: true, postpones: false, ..own };
-        let beside = config.and_then(|config| config.get("on_failure"));
-        step.after_failure = match (node.get("on_failure"), beside) {
+        let inside = config.and_then(|config| config.get(ON_FAILURE));
+        step.after_failure = match (node.get(ON_FAILURE), inside) {
             (Some(own), Some(_)) => {
                 let message = "`on_failure` is set twice, here and in `retry_config`: keep one";
                 self.refuse(own.span, message)
             }
-            (Some(own), None) => self.after_failure(own, inner),
-            (None, Some(node)) => {
-                let action = retry.as_ref().map(|(_, action)| *action);
-                action.and_then(|action| self.action(action, node, inner))
-            }
+            (Some(action), None) | (None, Some(action)) => self.after_failure(action, inner),
             (None, None) => Some(AfterFailure::Stop),
         }?;
         let step = match retry {
-            Some((retry, _)) => step.retry(retry, codes),
+            Some(retry) => step.retry(retry, codes),
             None => step,
         };
         let sets = |name: &str| step.env.iter().any(|(own, _)| own == name);
@@ -328,7 +329,7 @@ impl Forms<'_> {
     }
 
     /// Reads how a step is retried.
-    fn retry_config(&mut self, config: &Node) -> (Option<(RetryConfig, OnFailure)>, CodeMatchers) {
+    fn retry_config(&mut self, config: &Node) -> (Option<RetryConfig>, CodeMatchers) {
         for (keys, why) in REJECTED {
             if let Some(node) = keys.iter().find_map(|key| config.get(key)) {
                 self.wrong(node.span, why);
@@ -343,20 +344,19 @@ impl Forms<'_> {
             retry_on: retry_on.map(Arc::new),
             abort_on: abort_on.unwrap_or_default(),
         };
-        let keys: Option<CommandKeys> = if let Value::Map(_) = config.value {
+        let keys: Option<RetryKeys> = if let Value::Map(_) = config.value {
             let keys = self.once(config);
-            let keys = self.known_keys(config, keys, keys_of::<CommandKeys>(&[]));
+            let mut keys = self.known_keys(config, keys, &retry_keys());
+            keys.retain(|key| *key != ON_FAILURE);
             self.parse_keys(config, keys, &instead)
         } else {
             self.unexpected(config, "a map of retry settings, such as { attempts: 3 }")
         };
         let mut read = keys.and_then(|keys| {
-            let CommandKeys { retry, on_failure } = keys;
-            let read = retry.finish(Style::Step);
-            let read = read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid));
-            self.parsed(read).map(|retry| (retry, on_failure))
+            let read = keys.finish(Style::Step);
+            self.parsed(read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid)))
         });
-        if let Some((retry, _)) = &mut read {
+        if let Some(retry) = &mut read {
             retry.retry_on.take_if(|_| retry_alone);
             retry.abort_on.take_if(|_| abort_alone);
         }
@@ -393,12 +393,14 @@ impl Forms<'_> {
     /// The keys of a map, with only one of each pair that means the same.
     fn once<'a>(&mut self, node: &'a Node) -> Vec<&'a str> {
         let Value::Map(entries) = &node.value else { return Vec::new() };
-        let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.name.as_str()).collect();
-        // Reported by itself.
-        keys.retain(|key| ![MAX_POSTPONED, CIRCUIT_BREAKER].contains(key));
-        for (name, other) in SPELLINGS {
-            if self.either(node, name, other).is_some() && node.get(name).is_some() {
-                keys.retain(|key| *key != other);
+        let mut keys: Vec<&str> = Vec::new();
+        for (key, _) in entries {
+            let name = key.name.as_str();
+            if let Some(known) = keys.iter().find(|key| first_name(key) == first_name(name)) {
+                self.either(node, known, name);
+            } else if ![MAX_POSTPONED, CIRCUIT_BREAKER].contains(&name) {
+                // These two are reported by themselves.
+                keys.push(name);
             }
         }
         keys

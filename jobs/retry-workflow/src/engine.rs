@@ -52,7 +52,6 @@ use self::limits::capacity::Capacity;
 use self::limits::exclusive::HandlerAccess;
 use self::limits::keys::KeyLimits;
 pub(crate) use self::limits::keys::{KeyBound, KeyLimit};
-use self::limits::pace::Pace;
 use self::limits::schedule::Schedule;
 use self::operations::{EngineEvent, Operation, Operations};
 use self::poll_job::JobPolling;
@@ -161,7 +160,7 @@ pub(crate) async fn run(
         let store = Arc::clone(&store);
         Arc::new(move || store.now())
     };
-    let (pace, keys) = limits::split(options.rate, &options.key_limits, &worker, options.lease);
+    let keys = limits::of(&options, &worker);
     let schedule = Schedule::new(
         (options.not_before, options.skip_after),
         signals.start.is_some(),
@@ -193,7 +192,6 @@ pub(crate) async fn run(
         is_input_final: true,
         stopping: None,
         attempts: Arc::new(attempts),
-        pace,
         keys,
         schedule,
         policy: options.policy,
@@ -247,7 +245,6 @@ struct Engine {
     policy: ErrorPolicy,
     attempts: Arc<AttemptRunner>,
     breaker: Option<Breaker>,
-    pace: Option<Pace>,
     keys: Option<KeyLimits>,
     schedule: Schedule,
     capacity: Capacity,
@@ -361,7 +358,6 @@ impl Engine {
                     }
                 }
                 EngineEvent::Reserved(reserved) => self.reserved(reserved),
-                EngineEvent::Keys(answer) => self.answered(answer),
                 EngineEvent::Entered(guard) => self.access.entered(guard),
                 EngineEvent::Exclusive(guard) => self.access.enter_exclusive(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
@@ -458,7 +454,7 @@ impl Engine {
             self.start_listening();
         }
         self.start_tasks(now);
-        self.ask_limits();
+        self.reserve_starts();
         self.start_settling();
         // Before claiming: handlers may have kept this loop from running, and leases that have
         // expired in the meantime should be renewed rather than claimed again by this worker.

@@ -55,10 +55,8 @@ impl Engine {
         let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
         let limit =
             if self.capacity.is_limited() { limit.min(self.capacity.limit()) } else { limit };
-        let limit = self
-            .pace
-            .as_ref()
-            .map_or(limit, |pace| limit.min(self.tasks.len().saturating_add(pace.most_ready())));
+        let most_ready = self.keys.as_ref().map_or(usize::MAX, KeyLimits::most_ready);
+        let limit = limit.min(self.tasks.len().saturating_add(most_ready));
         // An item that waits in hand for a place of its key must not keep other items waiting.
         let queued = self.keys.as_ref().map_or(0, KeyLimits::queued);
         let Load { held, ready, running } = self.leases.load(self.tasks.len());
@@ -177,7 +175,8 @@ impl Engine {
 
     /// Schedules the next claim of items that waited for their keys.
     pub(super) fn claim_keyed_soon(&mut self) {
-        if let Some(keys) = self.keys.as_ref().filter(|_| self.claim_at.is_none())
+        if let Some(keys) = self.keys.as_ref().filter(|keys| keys.has_keys())
+            && self.claim_at.is_none()
             && !self.is_idle()
         {
             self.claim_at = Some(Instant::now() + keys.claim_every());

@@ -241,7 +241,7 @@ macro_rules! settings {
             let rate = self$(.$runner)?.checked(rate.into_rate(), WorkflowError::Rate);
             let bound = rate.map($crate::engine::KeyBound::Rate);
             let of = std::sync::Arc::new(key);
-            let limit = bound.map(|bound| $crate::engine::KeyLimit { of, bound });
+            let limit = bound.map(|bound| $crate::engine::KeyLimit { of: Some(of), bound });
             self$(.$runner)?.options.key_limits.extend(limit);
             self
         }
@@ -305,7 +305,7 @@ macro_rules! settings {
             most: u32,
         ) -> Self {
             let (of, bound) = (std::sync::Arc::new(key), $crate::engine::KeyBound::Concurrency(most));
-            self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of, bound });
+            self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of: Some(of), bound });
             self
         }
 

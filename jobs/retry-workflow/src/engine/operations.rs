@@ -12,8 +12,7 @@ use super::attempt::Completion;
 use super::heartbeat::Beat;
 use super::leases::release;
 use super::limits::exclusive::{Exclusive, SharedAccess};
-use super::limits::keys::Answer;
-use super::limits::pace::Reserved;
+use super::limits::keys::Reserved;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, NewItem};
 use crate::item::summary::Overview;
@@ -47,10 +46,8 @@ pub(super) enum EngineEvent {
     ClaimedSuspect(Option<Lease>, Timestamp),
     /// Leases that were to be renewed until then, and whether each was still held.
     Renewed { keys: Vec<LeaseKey>, good: Vec<bool>, until: Timestamp },
-    /// Starts that were reserved, or when to ask again.
+    /// The items that can start, because their keys were reserved.
     Reserved(Reserved),
-    /// The items that can start, because their keys are free.
-    Keys(Answer),
     /// Handlers may run.
     Entered(SharedAccess),
     /// This job has the process to itself.
@@ -93,7 +90,6 @@ pub(super) enum Operation {
     Extend,
     ShareBreaker,
     Reserve,
-    AskKeys,
     Enter,
     Heartbeat,
 }

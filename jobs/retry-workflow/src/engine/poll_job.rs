@@ -12,6 +12,7 @@ use super::operations::{EngineEvent, JobPoll, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;
 use crate::job::event::{JobEvent, WaitReason};
+use crate::job::rate::Rate;
 use crate::job::worker_record::WorkerRecord;
 
 /// The interval at which a worker with work in hand polls the store.
@@ -233,6 +234,12 @@ impl Engine {
         self.breaker.as_ref().map(Breaker::rejects_for).unwrap_or_default()
     }
 
+    /// The rate of the job, if its next free start lies ahead.
+    fn rate_ahead(&self) -> Option<Rate> {
+        let keys = self.keys.as_ref()?;
+        keys.rate().filter(|_| keys.next_start(self.store.now()).is_some())
+    }
+
     /// Returns why this worker starts no item, if it has a reason.
     fn waits_for(&self) -> Option<WaitReason> {
         let runs = !self.tasks.is_empty();
@@ -255,8 +262,9 @@ impl Engine {
         if self.capacity.paused_until().is_some() {
             return Some(WaitReason::Resources);
         }
-        if let (Some(wait), Some(pace)) = (self.until_start(), &self.pace) {
-            return Some(WaitReason::Rate { limit: pace.rate(), wait });
+        let rate = self.rate_ahead();
+        if let (Some(wait), Some(limit)) = (self.until_start(), rate) {
+            return Some(WaitReason::Rate { limit, wait });
         }
         if runs {
             return None;
@@ -266,8 +274,8 @@ impl Engine {
         }
         if self.polling.is_too_early {
             let (trusted, wait) = (self.trust_delay(), self.until_near_start());
-            return Some(match &self.pace {
-                Some(pace) if wait > trusted => WaitReason::Rate { limit: pace.rate(), wait },
+            return Some(match rate {
+                Some(limit) if wait > trusted => WaitReason::Rate { limit, wait },
                 _ => WaitReason::NewWorker { wait: trusted },
             });
         }

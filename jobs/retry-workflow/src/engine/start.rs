@@ -10,8 +10,7 @@ use super::Engine;
 use super::attempt::Completion;
 use super::limits::capacity::Shortage;
 use super::limits::exclusive::{self, Admission};
-use super::limits::keys::Answer;
-use super::limits::pace::{self, Pace, Reserved};
+use super::limits::keys::Reserved;
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::{Timestamp, by_clock};
 use crate::item::record::{Lease, Settled};
@@ -140,43 +139,26 @@ impl Engine {
 
     /// Returns whether items may have to wait although they are ready and places are free.
     pub(super) fn has_limits(&self) -> bool {
-        self.pace.is_some() || self.keys.is_some()
+        self.keys.is_some()
     }
 
-    /// The item that can start now, by its place among those that are ready. If the job has a rate,
-    /// this uses one of its starts.
+    /// The item that can start now, by its place among those that are ready.
     pub(super) fn next_to_start(&mut self) -> Option<usize> {
-        if !self.has_limits() {
+        let Some(keys) = &mut self.keys else {
             return (!self.leases.are_handed_out()).then_some(0);
-        }
-        let now = self.store.now();
-        let place = match &self.keys {
-            None => 0,
-            Some(keys) => self
-                .leases
-                .ready_items()
-                .position(|item| keys.start_of(item, now).is_some_and(|at| at <= now))?,
         };
-        let item = self.leases.ready_items().nth(place)?;
-        if !self.pace.as_mut().is_none_or(|pace| pace.take(now)) {
-            return None;
-        }
-        if let Some(keys) = &mut self.keys {
-            keys.started(item, now);
-        }
+        let now = self.store.now();
+        let can_start = |item| keys.start_of(item, now).is_some_and(|at| at <= now);
+        let place = self.leases.ready_items().position(can_start)?;
+        keys.started(self.leases.ready_items().nth(place)?, now);
         Some(place)
     }
 
     /// Returns when the next item can start that is ready; `None` if only an event can change that.
     fn next_start(&self) -> Option<Timestamp> {
-        let by_key = match &self.keys {
-            None => Timestamp::default(),
-            Some(keys) => {
-                let now = self.store.now();
-                self.leases.ready_items().filter_map(|item| keys.turn_of(item, now)).min()?
-            }
-        };
-        Some(self.pace.as_ref().map_or(Some(by_key), Pace::next)?.max(by_key))
+        let Some(keys) = &self.keys else { return Some(Timestamp::default()) };
+        let now = self.store.now();
+        self.leases.ready_items().filter_map(|item| keys.turn_of(item, now)).min()
     }
 
     /// Returns whether a limit keeps everything that is ready from starting now.
@@ -192,11 +174,11 @@ impl Engine {
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// Returns how long until the next start that this worker has reserved is near enough for a
-    /// suspect.
+    /// Returns how long until the job's rate lets a suspect start soon.
     pub(super) fn until_near_start(&self) -> Duration {
-        let next = self.pace.as_ref().and_then(Pace::next);
-        next.map_or(Duration::ZERO, |next| next.since(self.store.now())).saturating_sub(NEAR)
+        let now = self.store.now();
+        let next = self.keys.as_ref().and_then(|keys| keys.next_start(now));
+        next.map_or(Duration::ZERO, |next| next.since(now)).saturating_sub(NEAR)
     }
 
     /// Returns whether a suspect is in hand that the limits will soon let start.
@@ -207,56 +189,26 @@ impl Engine {
             && self.until_near_start().is_zero()
     }
 
-    /// Asks for what the limits require of items that are ready.
-    pub(super) fn ask_limits(&mut self) {
-        if !self.has_limits() {
-            return;
-        }
+    /// Reserves the starts and places that the limits require for items that are ready.
+    pub(super) fn reserve_starts(&mut self) {
         self.start_reserving();
-        self.start_asking();
         self.start_at = self.until_start().map(|wait| Instant::now() + wait);
     }
 
-    /// Reserves starts for what is ready.
     fn start_reserving(&mut self) {
+        let (now, can_start) = (self.store.now(), self.has_item_to_start());
         let free = self.capacity.limit().saturating_sub(self.tasks.len());
-        let is_wanted =
-            self.has_item_to_start() && !self.operations.is_under_way(Operation::Reserve);
-        if let Some(pace) = self.pace.as_mut().filter(|_| is_wanted)
-            && let Some(count) = pace.missing(free, self.store.now())
-        {
-            let reservation = pace.reservation(count);
-            self.operations.start(Operation::Reserve, |store, job| async move {
-                pace::reserve(&*store, &job, reservation).await.map(EngineEvent::Reserved)
-            });
-        }
-    }
-
-    /// Asks whether the keys of what is ready are free.
-    fn start_asking(&mut self) {
-        if self.keys.is_none() || self.operations.is_under_way(Operation::AskKeys) {
+        let Some(keys) = &mut self.keys else { return };
+        if self.operations.is_under_way(Operation::Reserve) {
             return;
         }
-        let (now, can_start) = (self.store.now(), self.has_item_to_start());
-        let Some(keys) = &mut self.keys else { return };
         keys.tidy(|item| self.leases.holds(item), now);
-        // Those that can start now come first.
-        let free = self.capacity.limit().saturating_sub(self.tasks.len());
-        let due = self.leases.ready_items().filter_map(|item| keys.start_of(item, now));
-        let taken = due.filter(|at| *at <= now).count();
-        let most = if can_start { free.saturating_sub(taken) } else { 0 };
-        if let Some(question) = keys.question(self.leases.ready_items(), most, now) {
-            self.operations.start(Operation::AskKeys, |store, job| async move {
-                question.ask(&*store, &job).await.map(EngineEvent::Keys)
+        let ready = || self.leases.ready_items();
+        let most = if can_start { keys.most_to_reserve(ready(), free, now) } else { 0 };
+        if let Some(reservation) = keys.reservation(ready(), most, now) {
+            self.operations.start(Operation::Reserve, |store, job| async move {
+                reservation.make(&*store, &job).await.map(EngineEvent::Reserved)
             });
-        }
-    }
-
-    /// Takes over starts that were reserved.
-    pub(super) fn reserved(&mut self, reserved: Reserved) {
-        let now = self.store.now();
-        if let Some(pace) = &mut self.pace {
-            pace.add(reserved, now);
         }
     }
 
@@ -267,28 +219,19 @@ impl Engine {
         {
             self.reserved(reserved);
         }
-        if let Some(unused) = self.pace.as_ref().and_then(Pace::unused) {
-            pace::give_back(&*self.store, &self.job, unused).await?;
-        }
-        if let Some(EngineEvent::Keys(answer)) = self.operations.finish(Operation::AskKeys).await? {
-            self.answered(answer);
-        }
         let now = self.store.now();
-        if let Some(question) = self.keys.as_mut().and_then(|keys| keys.leaving(now)) {
-            question.ask(&*self.store, &self.job).await?;
+        if let Some(reservation) = self.keys.as_mut().and_then(|keys| keys.leaving(now)) {
+            reservation.make(&*self.store, &self.job).await?;
         }
         Ok(())
     }
 
     /// Takes over which items can start, and puts the others back.
-    pub(super) fn answered(&mut self, Answer { verdicts, until }: Answer) {
+    pub(super) fn reserved(&mut self, reserved: Reserved) {
         let Some(keys) = &mut self.keys else { return };
-        keys.granted(until);
         let now = self.store.now();
-        for (item, verdict) in verdicts {
-            if let Some(due) = keys.answered(item, verdict, now)
-                && let Some(lease) = self.leases.take_ready(item)
-            {
+        for (item, due) in keys.reserved(reserved, now) {
+            if let Some(lease) = self.leases.take_ready(item) {
                 keys.ended(item, now);
                 let Lease { key, id, checkpoint, .. } = lease;
                 let end = Settled::Deferred { due, checkpoint, for_limit: true };

@@ -30,6 +30,7 @@ pub struct RateRecord {
     /// The rate of the worker that reserved the last starts.
     pub limit: Rate,
     /// The first start that is still free; one in the past is free now.
+    #[serde(default)]
     pub next: Timestamp,
 }
 
@@ -43,11 +44,10 @@ impl RateRecord {
     }
 
     pub(crate) fn key(job: &str) -> String {
-        format!("rate/{job}")
+        Self::keys_prefix(job)
     }
 
-    /// The key of what the workers of a job share of its limits by key, but for the keys
-    /// themselves.
+    /// The key of what the workers of a job share of its limits, but for the keys themselves.
     pub(crate) fn by_key(job: &str) -> String {
         format!("keys/{job}")
     }

@@ -799,7 +799,7 @@ impl Job {
         also: impl IntoIterator<Item = String>,
     ) -> Result<u64, StoreError> {
         let mut keys: Vec<_> = also.into_iter().collect();
-        keys.extend([Self::key(id), BreakerRecord::key(id), RateRecord::key(id)]);
+        keys.extend([Self::key(id), BreakerRecord::key(id)]);
         keys.extend([RateRecord::by_key(id), Dependencies::key(id), Self::end_key(id)]);
         let of_keys = store.values(&RateRecord::keys_prefix(id)).await?;
         keys.extend(of_keys.into_iter().map(|(key, _)| key));

@@ -1,12 +1,16 @@
 //! [`KeyLimits`]: limits for items that share a key, such as a host: how many start per unit of
-//! time, and how many run at the same time, across all workers of a job.
+//! time, and how many run at the same time, across all workers of a job. The rate of a job is a
+//! limit whose key all items share.
 //!
-//! The store does not know the keys. A worker claims an item, finds out its keys, and asks whether
-//! they are free: it reads and changes the state of these keys in one step (`record`). If one of
-//! them is busy, the item goes back to the store until the key is likely to be free. It then holds
-//! up neither a place nor the items of other keys. Two kinds of items stay in hand: one whose start
-//! is near, and one that waits for a place that this worker is going to free soon. The latter takes
-//! the place over without a question.
+//! The store does not know the keys. A worker claims an item, finds out its keys, and reserves
+//! their starts and places: it reads and changes the state of these keys in one step (`record`). If
+//! one of them is busy, the item goes back to the store until the key is likely to be free. It then
+//! holds up neither a place nor the items of other keys. Two kinds of items stay in hand: one whose
+//! start is near, and one that waits for a place that this worker is going to free soon. The latter
+//! takes the place over without the store.
+//!
+//! An item never goes back for the rate of its job. That rate bounds the claim instead: a worker
+//! holds no more items than it can start soon.
 
 mod record;
 
@@ -15,11 +19,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(in crate::engine) use self::record::{Answer, Verdict};
-use self::record::{ItemKeys, Question};
-use super::pace::{LATE, usable_until};
+pub(in crate::engine) use self::record::Reserved;
+use self::record::{ItemKeys, Reservation, Verdict};
+use super::starts::{LATE, at_once, usable_until};
 use crate::item::clock::Timestamp;
 use crate::item::signature::fnv;
 use crate::job::rate::Rate;
@@ -28,8 +33,8 @@ use crate::job::rate::Rate;
 const CLAIM_EVERY: Duration = Duration::from_millis(50);
 /// The shortest time between two such claims.
 const CLAIM_AT_MOST: Duration = Duration::from_millis(2);
-/// An item that waits in hand for a place asks again after this time, and goes back to the store
-/// unless it is the next one.
+/// An item that waits in hand for a place is reserved again after this time, and goes back to the
+/// store unless it is the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// No more items wait in hand for a place.
 const MOST_QUEUED: usize = 256;
@@ -40,12 +45,14 @@ pub(crate) type KeyOf = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 /// A limit for items that share a key.
 #[derive(Clone)]
 pub(crate) struct KeyLimit {
-    pub(crate) of: KeyOf,
+    /// `None`: all items of the job share the limit.
+    pub(crate) of: Option<KeyOf>,
     pub(crate) bound: KeyBound,
 }
 
 /// The limit for each key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub(crate) enum KeyBound {
     /// The number of starts per unit of time.
     Rate(Rate),
@@ -86,6 +93,8 @@ pub(in crate::engine) struct KeyLimits {
     took: BTreeMap<Key, Duration>,
     /// Until when the store grants this worker its places.
     until: Timestamp,
+    /// The next free start of the job's rate, when the store was last read.
+    next: Timestamp,
     lease: Duration,
     /// The average running time of an item.
     takes: Duration,
@@ -101,8 +110,8 @@ struct KeyedItem {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The store has to be asked about its keys, but not before then.
-    Asks(Timestamp),
+    /// Its keys have to be reserved, but not before then.
+    Unreserved(Timestamp),
     /// It waits in hand for a place that this worker is going to free, since then.
     Queued(Timestamp),
     /// It can start then, and no later than `until`.
@@ -133,21 +142,63 @@ impl KeyLimits {
             unused: Vec::new(),
             took: BTreeMap::new(),
             until: Timestamp::default(),
+            next: Timestamp::default(),
             lease,
             takes: CLAIM_EVERY,
         }
     }
 
+    /// The rate of the job itself.
+    pub(in crate::engine) fn rate(&self) -> Option<Rate> {
+        self.limits.iter().find_map(|limit| match limit.bound {
+            KeyBound::Rate(rate) if limit.of.is_none() => Some(rate),
+            _ => None,
+        })
+    }
+
+    /// Returns whether there are other limits than the rate of the job.
+    pub(in crate::engine) fn has_keys(&self) -> bool {
+        self.limits.iter().any(|limit| limit.of.is_some())
+    }
+
+    /// The next free start of the job's rate, if it lies ahead.
+    pub(in crate::engine) fn next_start(&self, now: Timestamp) -> Option<Timestamp> {
+        Some(self.next).filter(|next| *next > now)
+    }
+
+    /// Returns how many items make sense to hold beside those that run.
+    pub(in crate::engine) fn most_ready(&self) -> usize {
+        self.rate().map_or(usize::MAX, |rate| at_once(rate.every()))
+    }
+
+    /// Returns for how many of the ready items keys can be reserved while this many places are
+    /// free. Of the rate of a job, a worker reserves no starts that others could use sooner.
+    pub(in crate::engine) fn most_to_reserve(
+        &self,
+        ready: impl Iterator<Item = i64>,
+        free: usize,
+        now: Timestamp,
+    ) -> usize {
+        let has_rate = self.rate().is_some();
+        let starts = ready.filter_map(|item| self.start_of(item, now));
+        free.saturating_sub(starts.filter(|at| has_rate || *at <= now).count())
+    }
+
     /// Takes in an item that was claimed.
     pub(in crate::engine) fn add(&mut self, item: i64, payload: &str, now: Timestamp) {
         self.drop_item(item, now);
-        let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
+        let payload: Option<Value> =
+            if self.has_keys() { serde_json::from_str(payload).ok() } else { None };
         let key = |(limit, KeyLimit { of, .. }): (usize, &KeyLimit)| {
-            Some(Key { limit, digest: fnv(&of(&payload)?) })
+            let digest = match of {
+                Some(of) => fnv(&of(payload.as_ref()?)?),
+                None => 0,
+            };
+            Some(Key { limit, digest })
         };
         let keys: Vec<_> = self.limits.iter().enumerate().filter_map(key).collect();
         if !keys.is_empty() {
-            let (stage, starts) = (Stage::Asks(now), Vec::new());
+            let (stage, starts) = (Stage::Unreserved(now), Vec::new());
             self.items.insert(item, KeyedItem { keys, stage, starts });
         }
     }
@@ -161,10 +212,10 @@ impl KeyLimits {
         }
     }
 
-    /// The next time at which something can be done with an item: start it, or ask again.
+    /// The next time at which something can be done with an item: start it, or reserve its keys.
     pub(in crate::engine) fn turn_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
         match self.items.get(&item).map(|keyed| keyed.stage) {
-            Some(Stage::Asks(at)) => Some(at).filter(|at| *at > now),
+            Some(Stage::Unreserved(at)) => Some(at).filter(|at| *at > now),
             _ => self.start_of(item, now),
         }
     }
@@ -200,7 +251,7 @@ impl KeyLimits {
     }
 
     /// Gives the places of these keys to the next item that waits for them. If it needs something
-    /// else as well, all that wait for them ask.
+    /// else as well, the keys of all that wait for them have to be reserved.
     fn pass_on(&mut self, keys: &[Key], now: Timestamp) {
         let Self { limits, items, queue, freed, .. } = self;
         let mut places: Vec<_> =
@@ -222,13 +273,14 @@ impl KeyLimits {
         freed.extend(places);
         for item in waiting {
             if let Some(keyed) = items.get_mut(&item) {
-                keyed.stage = Stage::Asks(now);
+                keyed.stage = Stage::Unreserved(now);
             }
         }
     }
 
     /// Forgets items that are no longer held, and takes back starts that are late, because other
-    /// workers may have reserved starts meanwhile. Items that have waited for long ask again.
+    /// workers may have reserved starts meanwhile. Items that have waited for long are reserved
+    /// again.
     pub(in crate::engine) fn tidy(&mut self, is_held: impl Fn(i64) -> bool, now: Timestamp) {
         let lost: Vec<_> = self.items.keys().copied().filter(|item| !is_held(*item)).collect();
         for item in lost {
@@ -238,11 +290,13 @@ impl KeyLimits {
         for keyed in self.items.values_mut() {
             match keyed.stage {
                 Stage::Admitted { until, .. } if until < now => {
-                    keyed.stage = Stage::Asks(now);
+                    keyed.stage = Stage::Unreserved(now);
                     self.unused.append(&mut keyed.starts);
                     late.extend_from_slice(&keyed.keys);
                 }
-                Stage::Queued(since) if since + PATIENCE < now => keyed.stage = Stage::Asks(now),
+                Stage::Queued(since) if since + PATIENCE < now => {
+                    keyed.stage = Stage::Unreserved(now);
+                }
                 _ => {}
             }
         }
@@ -255,55 +309,55 @@ impl KeyLimits {
         });
     }
 
-    /// Returns the query to the store, if one is needed: for up to `most` of the ready items, in
-    /// their order.
-    pub(in crate::engine) fn question(
+    /// Returns the reservation that the store has to make, if one is needed: for up to `most` of the
+    /// ready items, in their order.
+    pub(in crate::engine) fn reservation(
         &mut self,
         ready: impl Iterator<Item = i64>,
         most: usize,
         now: Timestamp,
-    ) -> Option<Question> {
+    ) -> Option<Reservation> {
         let want = |item: i64| {
             let keyed = self.items.get(&item)?;
-            let asks = matches!(keyed.stage, Stage::Asks(at) if at <= now);
-            asks.then(|| ItemKeys { item, keys: keyed.keys.clone() })
+            let is_due = matches!(keyed.stage, Stage::Unreserved(at) if at <= now);
+            is_due.then(|| ItemKeys { item, keys: keyed.keys.clone() })
         };
         let wanted: Vec<_> = ready.filter_map(want).take(most).collect();
         let held = self.held();
         let is_late = !held.is_empty() && self.until < now + self.lease * 2 / 3;
         let has_news = !self.freed.is_empty() || !self.unused.is_empty();
-        (!wanted.is_empty() || has_news || is_late).then(|| self.asking(wanted, held, now))
+        (!wanted.is_empty() || has_news || is_late).then(|| self.reserve(wanted, held, now))
     }
 
-    /// The question that gives back everything that this worker has, because it leaves.
-    pub(in crate::engine) fn leaving(&mut self, now: Timestamp) -> Option<Question> {
+    /// The reservation that gives back everything that this worker has, because it leaves.
+    pub(in crate::engine) fn leaving(&mut self, now: Timestamp) -> Option<Reservation> {
         self.queue.clear();
         let items: Vec<_> = self.items.keys().copied().collect();
         for item in items {
             self.drop_item(item, now);
         }
         let has_left = self.until > Timestamp::default() || !self.unused.is_empty();
-        has_left.then(|| self.asking(Vec::new(), BTreeMap::new(), now))
+        has_left.then(|| self.reserve(Vec::new(), BTreeMap::new(), now))
     }
 
-    fn asking(
+    fn reserve(
         &mut self,
         wanted: Vec<ItemKeys>,
         held: BTreeMap<Key, u32>,
         now: Timestamp,
-    ) -> Question {
+    ) -> Reservation {
         let (mut queued, mut near) = (BTreeMap::new(), BTreeMap::new());
         for keyed in self.items.values() {
             let count = match keyed.stage {
                 Stage::Queued(_) => &mut queued,
-                Stage::Asks(at) if at > now => &mut near,
+                Stage::Unreserved(at) if at > now => &mut near,
                 _ => continue,
             };
             for key in &keyed.keys {
                 *count.entry(*key).or_default() += 1;
             }
         }
-        Question {
+        Reservation {
             limits: Arc::clone(&self.limits),
             worker: Arc::clone(&self.worker),
             wanted,
@@ -318,13 +372,21 @@ impl KeyLimits {
         }
     }
 
-    /// Takes over the answer for an item, and returns when it is due if it goes back to the store.
-    pub(in crate::engine) fn answered(
+    /// Takes over what was reserved. Returns the items that go back to the store, and when they are
+    /// due.
+    pub(in crate::engine) fn reserved(
         &mut self,
-        item: i64,
-        verdict: Verdict,
+        Reserved { verdicts, until, next }: Reserved,
         now: Timestamp,
-    ) -> Option<Timestamp> {
+    ) -> Vec<(i64, Timestamp)> {
+        self.until = self.until.max(until);
+        self.next = next.unwrap_or(self.next);
+        let due = |(item, verdict)| Some((item, self.judged(item, verdict, now)?));
+        verdicts.into_iter().filter_map(due).collect()
+    }
+
+    /// Returns when an item is due if it goes back to the store.
+    fn judged(&mut self, item: i64, verdict: Verdict, now: Timestamp) -> Option<Timestamp> {
         let Some(keyed) = self.items.get_mut(&item) else {
             // It has been lost meanwhile, and the store does not know that.
             if let Verdict::Admit { keys, starts, .. } = verdict {
@@ -339,7 +401,7 @@ impl KeyLimits {
                 keyed.stage = Stage::Admitted { at, until: usable_until(first, now) };
                 keyed.starts = starts;
             }
-            Verdict::AskAt(at) => keyed.stage = Stage::Asks(at),
+            Verdict::ReserveAt(at) => keyed.stage = Stage::Unreserved(at),
             Verdict::Queue => {
                 keyed.stage = Stage::Queued(now);
                 self.queue.push_back(item);
@@ -347,11 +409,6 @@ impl KeyLimits {
             Verdict::Defer { due } => return Some(due),
         }
         None
-    }
-
-    /// Notes until when the store grants this worker its places.
-    pub(in crate::engine) fn granted(&mut self, until: Timestamp) {
-        self.until = self.until.max(until);
     }
 
     /// The number of items that wait in hand for a place.
@@ -385,6 +442,11 @@ fn has_places(limits: &[KeyLimit], key: Key) -> bool {
     matches!(bound(limits, key), Some(KeyBound::Concurrency(_)))
 }
 
+/// Returns whether a key is that of all items.
+fn is_of_job(limits: &[KeyLimit], key: Key) -> bool {
+    limits.get(key.limit).is_some_and(|limit| limit.of.is_none())
+}
+
 fn bound(limits: &[KeyLimit], key: Key) -> Option<KeyBound> {
     limits.get(key.limit).map(|limit| limit.bound)
 }
@@ -400,7 +462,7 @@ mod tests {
     /// A worker of a job whose items have one key, their payload.
     fn worker(name: &str, bounds: &[KeyBound]) -> KeyLimits {
         let of: KeyOf = Arc::new(|payload| payload.as_str().map(ToOwned::to_owned));
-        let limit = |bound: &KeyBound| KeyLimit { of: Arc::clone(&of), bound: *bound };
+        let limit = |bound: &KeyBound| KeyLimit { of: Some(Arc::clone(&of)), bound: *bound };
         KeyLimits::new(bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
     }
 
@@ -415,21 +477,22 @@ mod tests {
         }
     }
 
-    /// Asks for these items, and returns those that are deferred, and by how much.
-    async fn ask(keys: &mut KeyLimits, store: &MemoryStore, items: &[i64]) -> Vec<(i64, Duration)> {
+    /// Reserves the keys of these items, and returns those that are deferred, and by how much.
+    async fn reserve(
+        keys: &mut KeyLimits,
+        store: &MemoryStore,
+        items: &[i64],
+    ) -> Vec<(i64, Duration)> {
         let now = store.now();
         keys.tidy(|item| items.contains(&item), now);
-        let Some(question) = keys.question(items.iter().copied(), usize::MAX, now) else {
+        let Some(reservation) = keys.reservation(items.iter().copied(), usize::MAX, now) else {
             return Vec::new();
         };
-        let answer = question.ask(store, "job").await.unwrap();
-        keys.granted(answer.until);
+        let reserved = reservation.make(store, "job").await.unwrap();
         let mut deferred = Vec::new();
-        for (item, verdict) in answer.verdicts {
-            if let Some(due) = keys.answered(item, verdict, now) {
-                keys.ended(item, now);
-                deferred.push((item, due.since(now)));
-            }
+        for (item, due) in keys.reserved(reserved, now) {
+            keys.ended(item, now);
+            deferred.push((item, due.since(now)));
         }
         deferred
     }
@@ -451,25 +514,25 @@ mod tests {
         let (store, hour) = (MemoryStore::new(), [rate("1/h")]);
         let mut one = worker("one", &hour);
         claim(&mut one, &store, &[1]);
-        ask(&mut one, &store, &[1]).await;
+        reserve(&mut one, &store, &[1]).await;
         assert!(can_start(&one, &store, 1));
         // It has no place for it at once.
         tokio::time::advance(Duration::from_millis(80)).await;
         assert!(!can_start(&one, &store, 1), "late");
-        assert_eq!(ask(&mut one, &store, &[1]).await, []);
+        assert_eq!(reserve(&mut one, &store, &[1]).await, []);
         assert!(can_start(&one, &store, 1), "not an hour later");
         // It leaves before the item starts.
         let leaving = one.leaving(store.now()).unwrap();
-        leaving.ask(&store, "job").await.unwrap();
+        leaving.make(&store, "job").await.unwrap();
         let mut other = worker("other", &hour);
         claim(&mut other, &store, &[2, 3]);
-        let deferred = ask(&mut other, &store, &[2, 3]).await;
+        let deferred = reserve(&mut other, &store, &[2, 3]).await;
         assert!(can_start(&other, &store, 2));
         assert!(matches!(deferred[..], [(3, wait)] if wait > Duration::from_mins(59)));
         // The lease of the item is lost.
-        assert_eq!(ask(&mut other, &store, &[]).await, []);
+        assert_eq!(reserve(&mut other, &store, &[]).await, []);
         claim(&mut other, &store, &[4]);
-        ask(&mut other, &store, &[4]).await;
+        reserve(&mut other, &store, &[4]).await;
         assert!(can_start(&other, &store, 4));
     }
 
@@ -482,7 +545,7 @@ mod tests {
                 let mut keys = worker("killed", &[rate(text)]);
                 let items: Vec<_> = (0..100).collect();
                 claim(&mut keys, &store, &items);
-                ask(&mut keys, &store, &items).await;
+                reserve(&mut keys, &store, &items).await;
                 let ahead = next_start(&store).await.since(store.now());
                 assert!(ahead <= Duration::from_millis(most), "{text}: {ahead:?}");
                 tokio::time::advance(Duration::from_millis(3)).await;
@@ -494,33 +557,33 @@ mod tests {
     async fn a_slot_passes_to_the_next_item_without_a_query() {
         let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
-        assert_eq!(ask(&mut keys, &store, &[1, 2, 3]).await, []);
+        assert_eq!(reserve(&mut keys, &store, &[1, 2, 3]).await, []);
         assert!(can_start(&keys, &store, 1) && !can_start(&keys, &store, 2));
         for item in [1, 2] {
             keys.started(item, store.now());
             tokio::time::advance(Duration::from_millis(5)).await;
             keys.ended(item, store.now());
             assert!(can_start(&keys, &store, item + 1));
-            assert!(keys.question([2, 3].into_iter(), 10, store.now()).is_none());
+            assert!(keys.reservation([2, 3].into_iter(), 10, store.now()).is_none());
         }
         keys.started(3, store.now());
         keys.ended(3, store.now());
-        assert!(keys.question([].into_iter(), 10, store.now()).is_some(), "it is free");
+        assert!(keys.reservation([].into_iter(), 10, store.now()).is_some(), "it is free");
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_the_next_item_waits_in_hand_for_long() {
         let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
-        ask(&mut keys, &store, &[1, 2, 3]).await;
+        reserve(&mut keys, &store, &[1, 2, 3]).await;
         keys.started(1, store.now());
         tokio::time::advance(Duration::from_millis(900)).await;
-        assert_eq!(ask(&mut keys, &store, &[1, 2, 3]).await, []);
+        assert_eq!(reserve(&mut keys, &store, &[1, 2, 3]).await, []);
         tokio::time::advance(Duration::from_millis(101)).await;
-        let deferred = ask(&mut keys, &store, &[1, 2, 3]).await;
+        let deferred = reserve(&mut keys, &store, &[1, 2, 3]).await;
         assert!(matches!(deferred[..], [(3, _)]), "{deferred:?}");
         tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!(ask(&mut keys, &store, &[1, 2]).await, []);
+        assert_eq!(reserve(&mut keys, &store, &[1, 2]).await, []);
         keys.ended(1, store.now());
         assert!(can_start(&keys, &store, 2));
     }
@@ -530,18 +593,18 @@ mod tests {
         let (store, two) = (MemoryStore::new(), [KeyBound::Concurrency(2)]);
         let (mut killed, mut other) = (worker("killed", &two), worker("other", &two));
         claim(&mut killed, &store, &[1]);
-        ask(&mut killed, &store, &[1]).await;
+        reserve(&mut killed, &store, &[1]).await;
         claim(&mut other, &store, &[2, 3]);
-        let deferred = ask(&mut other, &store, &[2, 3]).await;
+        let deferred = reserve(&mut other, &store, &[2, 3]).await;
         assert!(can_start(&other, &store, 2) && deferred.is_empty(), "the other one waits in hand");
         other.started(2, store.now());
         for seconds in [20, 9] {
             tokio::time::advance(Duration::from_secs(seconds)).await;
-            assert_eq!(ask(&mut other, &store, &[2, 3]).await, []);
+            assert_eq!(reserve(&mut other, &store, &[2, 3]).await, []);
             assert!(!can_start(&other, &store, 3));
         }
         tokio::time::advance(Duration::from_secs(2)).await;
-        ask(&mut other, &store, &[2, 3]).await;
+        reserve(&mut other, &store, &[2, 3]).await;
         assert!(can_start(&other, &store, 3));
     }
 }

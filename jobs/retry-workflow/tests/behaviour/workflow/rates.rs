@@ -120,6 +120,19 @@ async fn a_wait_for_a_slow_rate_is_reported_and_no_start_is_lost() {
     assert!(matches!(heard[..], [WaitReason::Rate { limit: of, .. }] if of == limit), "{heard:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn no_more_items_are_claimed_than_the_rate_lets_start_soon() {
+    let store = MemoryStore::new();
+    let job = Workflow::new("slow").store(store.clone()).max_parallel(10).rate(rate("1/m"));
+    let job = job.stop_on(tokio::time::sleep(Duration::from_secs(90)));
+    let looks = async {
+        tokio::time::sleep(Duration::from_secs(70)).await;
+        store.counts("slow-1").await.unwrap()
+    };
+    let (_, counts) = tokio::join!(job.run(1..=9_u32, |_, _| async { Ok::<_, String>(()) }), looks);
+    assert_eq!((counts.succeeded, counts.leased, counts.pending), (2, 1, 6));
+}
+
 /// Runs `job-1` at this rate for a while, and notes its starts.
 async fn run_for(store: &MemoryStore, limit: &str, starts: &Starts, time: Duration) {
     let notes = starts.clone();

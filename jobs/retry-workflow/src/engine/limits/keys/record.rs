@@ -1,5 +1,5 @@
-//! The values by which the workers of a job share its limits by key: one for each key, and one with
-//! the workers that hold places.
+//! The values by which the workers of a job share its limits: one for each key, and one with the
+//! workers that hold places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::super::pace::{ahead, free_start};
-use super::{CLAIM_AT_MOST, Key, KeyBound, KeyLimit, LATE, PATIENCE, bound, has_places};
+use super::super::starts::{ahead, free_start};
+use super::{CLAIM_AT_MOST, Key, KeyBound, KeyLimit, LATE, PATIENCE, bound, has_places, is_of_job};
 use crate::item::clock::{Timestamp, micros};
 use crate::job::rate_record::RateRecord;
 use crate::store::{Store, StoreError};
@@ -21,20 +21,20 @@ const EARLY: Duration = Duration::from_millis(100);
 /// The shortest time that an item is assumed to run, until one has ended.
 const TAKES_AT_LEAST: Duration = Duration::from_millis(1);
 
-/// An item that asks whether its keys are free.
+/// An item whose keys are to be reserved.
 #[derive(Clone, Debug)]
 pub(super) struct ItemKeys {
     pub(super) item: i64,
     pub(super) keys: Vec<Key>,
 }
 
-/// The answer to an item.
+/// The result for an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Verdict {
+pub(super) enum Verdict {
     /// It can start then, which is soon, and has a place of each key, and these starts.
     Admit { at: Timestamp, keys: Vec<Key>, starts: Vec<(Key, Timestamp)> },
-    /// It can start soon, but the start cannot be reserved before then.
-    AskAt(Timestamp),
+    /// It waits in hand: its start cannot be reserved before then.
+    ReserveAt(Timestamp),
     /// This worker will soon free a place for it.
     Queue,
     /// It goes back to the store until it is due.
@@ -47,16 +47,16 @@ type Workers = BTreeMap<String, Timestamp>;
 /// The value of a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct KeyState {
-    /// The limit that this is for: the microseconds between two starts, or the number of places.
+    /// The limit that this is for.
     #[serde(default)]
-    bound: u64,
+    limit: Option<KeyBound>,
     /// The next free start.
     #[serde(default, skip_serializing_if = "is_default")]
     next: Timestamp,
     /// The last start that was promised to an item.
     #[serde(default, skip_serializing_if = "is_default")]
     promised: Timestamp,
-    /// The time at which the next item that finds the key busy should ask again.
+    /// The time at which the next item that finds the key busy should be claimed again.
     #[serde(default, skip_serializing_if = "is_default")]
     turn: Timestamp,
     /// The places of each worker. Those of a worker that is not in [`Workers`] are free.
@@ -78,26 +78,21 @@ impl KeyState {
     /// The state under this limit: another one counts from the last start, and nothing else that
     /// was said about the future holds.
     fn under(mut self, limit: KeyBound, now: Timestamp) -> Self {
-        let (bound, every) = match limit {
-            KeyBound::Rate(rate) => (micros(rate.every()).unsigned_abs(), Some(rate.every())),
-            KeyBound::Concurrency(most) => (most.into(), None),
-        };
-        if let Some(every) = every {
-            let was_every = if self.bound == bound || self.bound == 0 {
-                every
-            } else {
-                Duration::from_micros(self.bound)
+        if let KeyBound::Rate(rate) = limit {
+            let was = match self.limit {
+                Some(KeyBound::Rate(was)) => was,
+                _ => rate,
             };
-            self.next = free_start(self.next, was_every, every, now);
+            self.next = free_start(self.next, was.every(), rate.every(), now);
         }
-        let is_past = |time: Timestamp| time <= now || self.bound != bound;
+        let is_past = |time: Timestamp| time <= now || self.limit != Some(limit);
         if is_past(self.promised) {
             self.promised = Timestamp::default();
         }
         if is_past(self.turn) {
             self.turn = Timestamp::default();
         }
-        self.bound = bound;
+        self.limit = Some(limit);
         self
     }
 
@@ -135,8 +130,8 @@ impl KeyState {
     }
 }
 
-/// A question of a worker to the store.
-pub(in crate::engine) struct Question {
+/// The starts and places that a worker wants to reserve, and those that it gives back.
+pub(in crate::engine) struct Reservation {
     pub(super) limits: Arc<[KeyLimit]>,
     pub(super) worker: Arc<str>,
     pub(super) wanted: Vec<ItemKeys>,
@@ -154,49 +149,55 @@ pub(in crate::engine) struct Question {
     pub(super) lease: Duration,
 }
 
-/// The answers, by item, and until when this worker has its places.
+/// The results, by item.
 #[derive(Default)]
-pub(in crate::engine) struct Answer {
-    pub(in crate::engine) verdicts: Vec<(i64, Verdict)>,
-    pub(in crate::engine) until: Timestamp,
+pub(in crate::engine) struct Reserved {
+    pub(super) verdicts: Vec<(i64, Verdict)>,
+    /// Until when this worker has its places.
+    pub(super) until: Timestamp,
+    /// The next free start of the job's rate, if that was read.
+    pub(super) next: Option<Timestamp>,
 }
 
-impl Question {
-    /// Asks the store, and writes down what is taken and what is given back.
-    pub(in crate::engine) async fn ask(
+impl Reservation {
+    /// Writes down what is taken and what is given back.
+    pub(in crate::engine) async fn make(
         self,
         store: &dyn Store,
         job: &str,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<Reserved, StoreError> {
         let wanted = self.wanted.iter().flat_map(|want| &want.keys);
         let unused = self.unused.iter().map(|(key, _)| key);
         let keys: BTreeSet<Key> =
             wanted.chain(unused).chain(&self.freed).chain(self.took.keys()).copied().collect();
         let prefix = RateRecord::keys_prefix(job);
-        let name = |Key { limit, digest }: &Key| format!("{prefix}{limit}:{digest:016x}");
+        let name = |key: &Key| match key {
+            key if is_of_job(&self.limits, *key) => RateRecord::key(job),
+            Key { limit, digest } => format!("{prefix}{limit}:{digest:016x}"),
+        };
         let mut names: Vec<_> = keys.iter().map(name).collect();
         // Without places it is not needed, and workers do not wait for each other.
         if self.limits.iter().any(|limit| matches!(limit.bound, KeyBound::Concurrency(_))) {
             names.push(RateRecord::by_key(job));
         }
-        let (now, answer) = (store.now(), Arc::new(Mutex::new(Answer::default())));
-        let given = Arc::clone(&answer);
+        let (now, reserved) = (store.now(), Arc::new(Mutex::new(Reserved::default())));
+        let result = Arc::clone(&reserved);
         let change = move |values: &mut [Option<String>]| {
-            *given.lock() = self.answer(&keys, values, now)?;
+            *result.lock() = self.reserve(&keys, values, now)?;
             Ok(())
         };
         store.update(names, Box::new(change)).await?;
-        Ok(std::mem::take(&mut *answer.lock()))
+        Ok(std::mem::take(&mut *reserved.lock()))
     }
 
-    /// Answers from the values of these keys, and from the value of the job if there is one more,
+    /// Judges from the values of these keys, and from the value of the job if there is one more,
     /// and changes them.
-    fn answer(
+    fn reserve(
         &self,
         keys: &BTreeSet<Key>,
         values: &mut [Option<String>],
         now: Timestamp,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<Reserved, StoreError> {
         fn read<T: Default + for<'a> Deserialize<'a>>(value: Option<&String>) -> T {
             value.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
         }
@@ -217,7 +218,7 @@ impl Question {
         }
         self.take_back(&mut states);
         let mut round = Round {
-            question: self,
+            reservation: self,
             states,
             room: self.room,
             queued: self.queued.clone(),
@@ -226,6 +227,8 @@ impl Question {
         };
         let verdicts = self.wanted.iter().map(|want| (want.item, round.judge(want))).collect();
         let mut states = round.states;
+        let of_job = states.iter().find(|(key, _)| is_of_job(&self.limits, **key));
+        let next = of_job.map(|(_, state)| state.next);
         let holds = !self.held.is_empty()
             || states.values().any(|state| state.held.contains_key(&*self.worker));
         let until = now + self.lease;
@@ -249,7 +252,7 @@ impl Question {
         {
             *value = Some(serde_json::to_string(&workers).map_err(StoreError::other)?);
         }
-        Ok(Answer { verdicts, until })
+        Ok(Reserved { verdicts, until, next })
     }
 
     /// Takes starts back that were not used, the last ones first: what comes before the starts of
@@ -268,9 +271,9 @@ impl Question {
     }
 }
 
-/// The answers to a question, while they are found.
+/// The verdicts on the items of a reservation, while they are found.
 struct Round<'a> {
-    question: &'a Question,
+    reservation: &'a Reservation,
     states: BTreeMap<Key, KeyState>,
     room: usize,
     queued: BTreeMap<Key, u32>,
@@ -290,7 +293,7 @@ impl Round<'_> {
         let mut starts = Vec::new();
         for key in &want.keys {
             let Some(state) = self.states.get_mut(key) else { continue };
-            match bound(&self.question.limits, *key) {
+            match bound(&self.reservation.limits, *key) {
                 Some(KeyBound::Rate(rate)) => {
                     // One that is a moment late keeps its time.
                     let start = free_start(state.next, rate.every(), rate.every(), at);
@@ -298,7 +301,7 @@ impl Round<'_> {
                     starts.push((*key, start));
                 }
                 Some(KeyBound::Concurrency(_)) => {
-                    *state.held.entry(self.question.worker.to_string()).or_default() += 1;
+                    *state.held.entry(self.reservation.worker.to_string()).or_default() += 1;
                     state.admitted = self.now;
                 }
                 None => {}
@@ -309,7 +312,7 @@ impl Round<'_> {
 
     /// The keys of an item that have a rate.
     fn rates<'a>(&'a self, want: &'a ItemKeys) -> impl Iterator<Item = (Key, Duration)> + use<'a> {
-        want.keys.iter().filter_map(|key| match bound(&self.question.limits, *key) {
+        want.keys.iter().filter_map(|key| match bound(&self.reservation.limits, *key) {
             Some(KeyBound::Rate(rate)) => Some((*key, rate.every())),
             _ => None,
         })
@@ -319,44 +322,54 @@ impl Round<'_> {
         self.states.get(&key).map_or(self.now, |state| state.next)
     }
 
-    /// The answer to an item whose next start cannot be reserved yet.
+    /// The verdict on an item whose next start cannot be reserved yet.
     fn wait_for_start(&mut self, want: &ItemKeys) -> Option<Verdict> {
         let now = self.now;
         let near = |key: Key| self.near.get(&key).copied().unwrap_or(0);
-        let ahead = self.rates(want).map(|(_, every)| ahead(every)).min()?;
-        let (next, _) = self.rates(want).map(|(key, _)| (self.next(key), key)).max()?;
-        if next <= now + ahead {
+        let least_ahead = self.rates(want).map(|(_, every)| ahead(every)).min()?;
+        let next = self.rates(want).map(|(key, _)| self.next(key)).max()?;
+        if next <= now + least_ahead {
             return None;
         }
+        let is_of_job = |(key, _): &(Key, Duration)| is_of_job(&self.reservation.limits, *key);
+        // Many at once, when half of what can be reserved is free.
+        let at_rate =
+            |(key, every): (Key, Duration)| self.next(key) - least_ahead.min(ahead(every) / 2);
+        let of_job = self.rates(want).find(is_of_job).map(at_rate).unwrap_or_default();
         // After those that wait in hand already.
         let after =
             |(key, every): (Key, Duration)| (self.next(key) + every * near(key), key, every);
-        let (start, key, every) = self.rates(want).map(after).max()?;
-        if start <= now + SOON {
-            for key in &want.keys {
-                *self.near.entry(*key).or_default() += 1;
-            }
-            if let Some(state) = self.states.get_mut(&key) {
-                state.promised = state.promised.max(start);
-            }
-            return Some(Verdict::AskAt(start - ahead));
+        let by_key = self.rates(want).filter(|one| !is_of_job(one)).map(after).max();
+        let Some((start, key, every)) = by_key else {
+            return Some(Verdict::ReserveAt(of_job));
+        };
+        if start > now + SOON {
+            let due = self.states.get_mut(&key)?.take_start(every, start) - EARLY;
+            return Some(Verdict::Defer { due });
         }
-        let due = self.states.get_mut(&key)?.take_start(every, start) - EARLY;
-        Some(Verdict::Defer { due })
+        for key in &want.keys {
+            *self.near.entry(*key).or_default() += 1;
+        }
+        if let Some(state) = self.states.get_mut(&key) {
+            state.promised = state.promised.max(start);
+        }
+        Some(Verdict::ReserveAt(of_job.max(start - least_ahead)))
     }
 
-    /// The answer to an item that has a key without a free place.
+    /// The verdict on an item that has a key without a free place.
     fn wait_for_place(&mut self, want: &ItemKeys) -> Option<Verdict> {
-        let Self { question, states, room, queued, now, .. } = self;
+        let Self { reservation, states, room, queued, now, .. } = self;
         let (mut is_busy, mut due) = (false, None);
-        for key in want.keys.iter().filter(|key| has_places(&question.limits, **key)) {
-            let Some(KeyBound::Concurrency(most)) = bound(&question.limits, *key) else { continue };
+        for key in want.keys.iter().filter(|key| has_places(&reservation.limits, **key)) {
+            let Some(KeyBound::Concurrency(most)) = bound(&reservation.limits, *key) else {
+                continue;
+            };
             let Some(state) = states.get_mut(key) else { continue };
             if state.held.values().sum::<u32>() < most {
                 continue;
             }
             is_busy = true;
-            let is_own = state.held.contains_key(&*question.worker);
+            let is_own = state.held.contains_key(&*reservation.worker);
             let (every, ahead) =
                 (state.estimate(*now) / most.max(1), queued.get(key).copied().unwrap_or(0));
             // The next one always: its place would be empty for a while otherwise.

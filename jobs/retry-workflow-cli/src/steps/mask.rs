@@ -92,16 +92,12 @@ impl Masks {
     }
 
     /// The spans of secrets; overlapping ones are merged.
-    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+    fn spans(&self, text: impl AsRef<[u8]>) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for secret in &self.0 {
-            let mut from = 0;
-            while let Some(at) = text.get(from..).and_then(|rest| rest.find(secret.as_str())) {
-                let start = from + at;
-                found.push(start..start + secret.len());
-                // A secret may overlap itself.
-                from = start + text[start..].chars().next().map_or(1, char::len_utf8);
-            }
+            let windows = text.as_ref().windows(secret.len()).enumerate();
+            let same = windows.filter(|(_, window)| *window == secret.as_bytes());
+            found.extend(same.map(|(start, _)| start..start + secret.len()));
         }
         found.sort_by_key(|span| span.start);
         let mut merged: Vec<Range<usize>> = Vec::new();
@@ -160,7 +156,7 @@ fn only_ascii(json: &str) -> String {
 /// Masks a stream: what may be the beginning of a secret is held back.
 #[derive(Debug)]
 pub(crate) struct Masking {
-    secrets: Vec<Vec<u8>>,
+    masks: Masks,
     held: Vec<u8>,
     /// The number of held bytes that belong to a secret that has been masked already.
     masked: usize,
@@ -168,8 +164,7 @@ pub(crate) struct Masking {
 
 impl Masking {
     pub(crate) fn new(masks: &Masks) -> Self {
-        let secrets = masks.0.iter().map(|secret| secret.clone().into_bytes()).collect();
-        Self { secrets, held: Vec::new(), masked: 0 }
+        Self { masks: masks.clone(), held: Vec::new(), masked: 0 }
     }
 
     /// Returns the part that can be shown so far.
@@ -177,9 +172,10 @@ impl Masking {
         self.held.extend_from_slice(part);
         let begins_one = |from: &usize| {
             let rest = &self.held[*from..];
-            self.secrets.iter().any(|secret| secret.len() > rest.len() && secret.starts_with(rest))
+            let mut secrets = self.masks.0.iter().map(String::as_bytes);
+            secrets.any(|secret| secret.len() > rest.len() && secret.starts_with(rest))
         };
-        let longest = self.secrets.iter().map(Vec::len).max().unwrap_or(0);
+        let longest = self.masks.margin();
         let whole = self.held.len();
         let end = (whole.saturating_sub(longest)..whole).find(begins_one).unwrap_or(whole);
         self.release(end)
@@ -194,7 +190,7 @@ impl Masking {
     fn release(&mut self, end: usize) -> Vec<u8> {
         let mut shown = Vec::new();
         let mut at = self.masked;
-        for span in self.spans() {
+        for span in self.masks.spans(&self.held) {
             if span.start >= end {
                 break;
             }
@@ -211,18 +207,6 @@ impl Masking {
         self.held.drain(..end);
         self.masked = at.saturating_sub(end);
         shown
-    }
-
-    /// The spans of secrets, in order.
-    fn spans(&self) -> Vec<Range<usize>> {
-        let mut spans = Vec::new();
-        for secret in &self.secrets {
-            let windows = self.held.windows(secret.len()).enumerate();
-            let found = windows.filter(|(_, window)| *window == secret.as_slice());
-            spans.extend(found.map(|(start, _)| start..start + secret.len()));
-        }
-        spans.sort_by_key(|span| (span.start, span.end));
-        spans
     }
 }
 

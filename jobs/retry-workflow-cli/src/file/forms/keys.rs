@@ -80,6 +80,11 @@ keys! { STEP, step_key {
         "A command or steps to run after it has succeeded");
 } }
 
+/// The keys of a step that may change once it has finished: its name, its retries and time limits,
+/// and what follows its failure.
+pub(super) const BESIDE: &[&str] =
+    &["name", "retry_config", "timeout", "max_retry_after", "max_postponed", "on_failure"];
+
 keys! {
 /// The keys of a task that a step does not have.
 TASK, task_key {

@@ -2,15 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{REPAIR, TASK};
+use super::keys::{BESIDE, REPAIR, TASK};
 use crate::steps::step::StepText;
 use crate::yaml::node::{Node, Value};
 use retry_workflow::Signature;
-
-/// The keys of a step that do not belong to its text: its name, its retries and time limits, and
-/// what follows its failure.
-const BESIDE: [&str; 6] =
-    ["name", "retry_config", "timeout", "max_retry_after", "max_postponed", "on_failure"];
 
 /// Returns the hashes of a step.
 pub(super) fn step_text(node: &Node) -> StepText {
@@ -31,8 +26,7 @@ fn write_step(node: &Node, text: &mut String) {
     match &node.value {
         Value::Map(_) => {
             let is_beside = |key: &str| {
-                key == "on_success"
-                    || [&BESIDE[..], REPAIR, TASK].iter().any(|keys| keys.contains(&key))
+                key == "on_success" || [BESIDE, REPAIR, TASK].iter().any(|keys| keys.contains(&key))
             };
             write_entries(node, is_beside, text);
         }

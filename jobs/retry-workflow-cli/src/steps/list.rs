@@ -15,9 +15,10 @@ pub(crate) use self::checkpoint::PAYLOAD;
 use self::checkpoint::{Checkpoint, InnerList, StepFailure};
 pub(crate) use self::edited::EditedStep;
 use crate::steps::command_env::Workspace;
-use crate::steps::step::{AfterFailure, Step, Steps};
+use crate::steps::step::{AfterFailure, Repair, Step, Steps};
 use crate::template::expression::Types;
 use crate::template::scope::{Scope, StepOutputs};
+use crate::template::shell::Script;
 use retry_workflow::work::{AttemptReport, AttemptTimer, RetryState, WorkOutcome};
 use retry_workflow::{Failure, ItemContext};
 
@@ -41,14 +42,6 @@ enum Phase {
     Run,
     Succeeded(Checkpoint),
     Failed(StepFailure, Checkpoint),
-}
-
-/// The action after a failure.
-enum Next<'a> {
-    End(ListEnd),
-    /// Continue with the next step, and with this output for the failed one.
-    GoOn(String),
-    Run(&'a Steps),
 }
 
 /// The end of an attempt, and the outputs of its steps.
@@ -174,8 +167,8 @@ impl Attempt<'_> {
     async fn list(&mut self, steps: &Steps, scope: Scope, checkpoint: Checkpoint) -> ListEnd {
         let Checkpoint { done, begun, outputs, .. } = checkpoint;
         let at = done.len();
-        let id = steps.0.get(at).map(Step::command_id);
-        let begun = begun.filter(|begun| id.as_ref() == Some(&begun.id));
+        let begun =
+            begun.filter(|begun| steps.0.get(at).is_some_and(|step| step.command_id() == begun.id));
         let mut is_new = begun.is_none();
         let (retry_state, repairs, mut inner) =
             begun.map(|begun| (begun.retry_state, begun.repairs, begun.inner)).unwrap_or_default();
@@ -253,21 +246,20 @@ impl Attempt<'_> {
                     if let Some(failure) = self.timed_out() {
                         return Some(ListEnd::Failed(failure, Reason::Deadline, None));
                     }
-                    let spent = list.repairs >= step.after_failure.repairs();
-                    let then = match self.next(step, &failed, spent, &list.scope).await {
-                        // This was the fallback.
-                        _ if self.shortage.is_some() => {
-                            let checkpoint = Checkpoint::default();
-                            let inner = InnerList::Failed { failed, checkpoint };
-                            let pause = Pause::Retry(Duration::ZERO);
-                            return Some(ListEnd::Again(pause, list.inside(inner)));
+                    let then = match &step.after_failure {
+                        AfterFailure::Handle(steps) => steps,
+                        AfterFailure::Repair(repair) if list.repairs < repair.rounds => {
+                            &repair.steps
                         }
-                        Next::Run(then) => then,
-                        Next::End(end) => return Some(end),
-                        Next::GoOn(output) => {
-                            list.scope.own.last = Some(output);
+                        AfterFailure::Fallback(script) => {
+                            return self.replace(step, script, failed, list).await;
+                        }
+                        AfterFailure::Repair(Repair { fails: false, .. })
+                        | AfterFailure::Continue => {
+                            list.scope.own.last = Some(String::new());
                             return None;
                         }
+                        AfterFailure::Repair(_) | AfterFailure::Stop => return Some(failed.into()),
                     };
                     let scope = failed.scope(&list.scope.inside());
                     match self.after_failure(then, scope, from).await {
@@ -324,29 +316,29 @@ impl Attempt<'_> {
         }
     }
 
-    /// Decides what follows a failure; `spent` means that the repair has run as often as it may.
-    async fn next<'a>(
+    /// Runs the command that replaces a failed step. Returns the end of the list, unless the next
+    /// step follows.
+    async fn replace(
         &mut self,
-        step: &'a Step,
-        failed: &StepFailure,
-        spent: bool,
-        scope: &Scope,
-    ) -> Next<'a> {
-        match &step.after_failure {
-            AfterFailure::Stop => Next::End(failed.clone().into()),
-            AfterFailure::Fallback(script) => {
-                match self.fallback(step, script, &failed.scope(scope)).await {
-                    Ok(output) => Next::GoOn(output),
-                    Err(mut second) => {
-                        second.chain.push(failed.failure.message.clone());
-                        Next::End(ListEnd::Failed(second, failed.reason(), None))
-                    }
-                }
+        step: &Step,
+        script: &Script,
+        failed: StepFailure,
+        list: &mut ListState<'_>,
+    ) -> Option<ListEnd> {
+        match self.fallback(step, script, &failed.scope(&list.scope)).await {
+            Ok(output) => {
+                list.scope.own.last = Some(output);
+                None
             }
-            AfterFailure::Handle(steps) => Next::Run(steps),
-            AfterFailure::Repair(repair) if !spent => Next::Run(&repair.steps),
-            AfterFailure::Repair(repair) if repair.fails => Next::End(failed.clone().into()),
-            AfterFailure::Repair(_) | AfterFailure::Continue => Next::GoOn(String::new()),
+            Err(_) if self.shortage.is_some() => {
+                let inner = InnerList::Failed { failed, checkpoint: Checkpoint::default() };
+                Some(ListEnd::Again(Pause::Retry(Duration::ZERO), list.inside(inner)))
+            }
+            Err(mut second) => {
+                let reason = failed.reason();
+                second.chain.push(failed.failure.message);
+                Some(ListEnd::Failed(second, reason, None))
+            }
         }
     }
 

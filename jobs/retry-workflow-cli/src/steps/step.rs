@@ -171,14 +171,6 @@ impl AfterFailure {
             _ => &[],
         }
     }
-
-    /// Returns how many times the repair may run.
-    pub(super) fn repairs(&self) -> u32 {
-        match self {
-            Self::Repair(repair) => repair.rounds,
-            _ => 0,
-        }
-    }
 }
 
 impl Steps {

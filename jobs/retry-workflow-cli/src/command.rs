@@ -94,10 +94,10 @@ async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Comm
             jobs::removal::run(what, &*address.open().await?, screen).await?;
         }
         Command::Pause { job } => {
-            jobs::requests::pause(&*address.open().await?, &job, screen).await?;
+            jobs::requests::pause(&address.open().await?, &job, screen).await?;
         }
         Command::Cancel { job } => {
-            jobs::requests::cancel(&*address.open().await?, &job, screen).await?;
+            jobs::requests::cancel(&address.open().await?, &job, screen).await?;
         }
         Command::Status { job, watch } => {
             let store = address.open_read_only().await?;
@@ -106,7 +106,7 @@ async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Comm
         Command::Store(what) => return upkeep::run(what, &address, screen).await,
         Command::Vacuum => jobs::removal::vacuum(&address, screen).await?,
         Command::Items(Items::Due { job }) => {
-            jobs::items::make_due(&*address.open().await?, &job, screen).await?;
+            jobs::items::make_due(&address.open().await?, &job, screen).await?;
         }
         Command::Items(items) => {
             jobs::items::run(items, &address.open_read_only().await?, screen).await?;

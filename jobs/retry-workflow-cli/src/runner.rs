@@ -43,7 +43,7 @@ use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
     Counts, ErrorPolicy, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, OnItemFailure,
-    Rate, StopReason, Store, StoreError, WorkflowError,
+    Operator, Rate, StopReason, Store, StoreError, WorkflowError,
 };
 
 /// The record of a job's workflow file.
@@ -281,27 +281,35 @@ pub(crate) async fn find_reduce(store: &dyn Store, job: &str) -> Result<Option<J
     }
 }
 
+/// The jobs that are parts of a job: its `setup`, and its latest `reduce` if one has started.
+pub(crate) async fn parts(store: &dyn Store, job: &str) -> Result<Vec<String>, StoreError> {
+    let reduce = find_reduce(store, job).await?;
+    let setup = format!("{job}{SETUP}");
+    Ok(std::iter::once(setup).chain(reduce.map(|reduce| reduce.id)).collect())
+}
+
 /// Cancels what is left of a job and of its `reduce`; returns how many items were skipped.
-pub(crate) async fn cancel(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
-    let mut skipped = Job::cancel(store, job).await?;
+pub(crate) async fn cancel(operator: &Operator, job: &str) -> Result<u64, StoreError> {
+    let store = operator.letters().store();
+    let left = reduce_left(store, job).await?;
+    let mut skipped = operator.cancel(job, &left).await?;
+    // One may have started while the items of the job ran to their end.
+    let started = reduce_left(store, job).await?;
+    if started != left {
+        skipped = skipped.saturating_add(operator.cancel(job, &started).await?);
+    }
     if let Some(reducing) = Reducing::find(store, job).await?.filter(|reducing| !reducing.done) {
-        let reduce = reducing.job(job);
-        if Job::find(store, &reduce).await?.is_some() {
-            skipped = skipped.saturating_add(Job::cancel(store, &reduce).await?);
-        }
         reducing.ended(store, job).await?;
     }
     Ok(skipped)
 }
 
-/// Makes the waiting items of a job, of its `setup` and of its `reduce` due now; returns how many.
-pub(crate) async fn make_due(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
-    let mut due = Job::make_due(store, job).await?;
-    due = due.saturating_add(Job::make_due(store, &format!("{job}{SETUP}")).await?);
-    if let Some(reduce) = find_reduce(store, job).await? {
-        due = due.saturating_add(Job::make_due(store, &reduce.id).await?);
+/// The `reduce` of a job that has started and not ended, if there is one.
+async fn reduce_left(store: &dyn Store, job: &str) -> Result<Vec<String>, StoreError> {
+    if !is_reducing(store, job).await? {
+        return Ok(Vec::new());
     }
-    Ok(due)
+    Ok(find_reduce(store, job).await?.into_iter().map(|reduce| reduce.id).collect())
 }
 
 /// Removes a job with its keys in the store; returns how many items it had.

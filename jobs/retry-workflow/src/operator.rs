@@ -1,10 +1,16 @@
 //! [`Operator`]: a user who changes jobs and their items. Each action is an event of `tracing`.
 
+use std::time::Duration;
+
 use crate::audit;
 use crate::dead_letters::{DeadLetters, Redrive};
 use crate::item::record::Filter;
+use crate::job::record::{Job, Request};
 use crate::store::{IntoStore, StoreResult};
 use crate::words::{count, moment};
+
+/// The interval at which a job whose workers are to stop is polled.
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
 /// A user who changes jobs and their items, on the board, on the command line or in a program.
 ///
@@ -36,7 +42,7 @@ impl Operator {
         Self { letters: DeadLetters::new(store), user: user.into() }
     }
 
-    /// Returns the dead letters of the store.
+    /// Returns the dead letters of the store, and so the [store](DeadLetters::store) itself.
     pub fn letters(&self) -> &DeadLetters {
         &self.letters
     }
@@ -66,6 +72,59 @@ impl Operator {
         Ok(purged)
     }
 
+    /// Requests that the workers of a job and of its parts stop, so that it can be resumed. Returns
+    /// `false` if none of these jobs has a worker.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn pause(&self, job: &str, parts: &[String]) -> StoreResult<bool> {
+        let is_heard = self.request(job, parts, Request::Pause).await?;
+        audit::record(&self.user, "pause", &format!("job {job}"), 0);
+        Ok(is_heard)
+    }
+
+    /// Cancels a job and its parts, as [`Job::cancel`] does, once their workers have stopped.
+    /// Returns how many items were skipped.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn cancel(&self, job: &str, parts: &[String]) -> StoreResult<u64> {
+        while self.request(job, parts, Request::Cancel).await? {
+            tokio::time::sleep(POLL_EVERY).await;
+        }
+        let mut skipped = 0_u64;
+        for job in all(job, parts) {
+            skipped = skipped.saturating_add(Job::cancel(self.letters.store(), job).await?);
+        }
+        audit::record(&self.user, "cancel", &format!("job {job}"), skipped);
+        Ok(skipped)
+    }
+
+    /// Makes the waiting items of a job and of its parts due now, as [`Job::make_due`] does.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn make_due(&self, job: &str, parts: &[String]) -> StoreResult<u64> {
+        let mut due = 0_u64;
+        for job in all(job, parts) {
+            due = due.saturating_add(Job::make_due(self.letters.store(), job).await?);
+        }
+        audit::record(&self.user, "make due", &format!("job {job}"), due);
+        Ok(due)
+    }
+
+    /// Sends a request to the workers of a job and of its parts, and returns whether there are any.
+    ///
+    /// # Errors
+    /// The store fails.
+    async fn request(&self, job: &str, parts: &[String], request: Request) -> StoreResult<bool> {
+        let mut is_heard = false;
+        for job in all(job, parts) {
+            is_heard |= Job::request(self.letters.store(), job, request).await?;
+        }
+        Ok(is_heard)
+    }
+
     /// Replaces the payload of a dead letter, and returns whether there is one with this id.
     ///
     /// # Errors
@@ -76,6 +135,11 @@ impl Operator {
         audit::record(&self.user, "edit", &edited, is_edited.into());
         Ok(is_edited)
     }
+}
+
+/// A job and its parts.
+fn all<'a>(job: &'a str, parts: &'a [String]) -> impl Iterator<Item = &'a str> {
+    std::iter::once(job).chain(parts.iter().map(String::as_str))
 }
 
 /// Returns what a filter selects, in words.

@@ -1,4 +1,4 @@
-//! The user of this process, whose actions are events; and the subscriber that prints them.
+//! The user of this process as an [`Operator`], whose actions are events; and the subscriber that prints them.
 
 use std::io;
 
@@ -21,13 +21,9 @@ pub(super) fn print_events() {
 
 /// Returns the operator for the user of this process.
 pub(super) fn operator(store: impl IntoStore) -> Operator {
-    Operator::new(store, user())
-}
-
-/// Returns the name of the user of this process.
-pub(super) fn user() -> String {
     // Behind `sudo`, who has called it.
     let names = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
     let user = names.into_iter().find_map(|name| std::env::var(name).ok());
-    user.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+    let user = user.filter(|name| !name.is_empty());
+    Operator::new(store, user.unwrap_or_else(|| "somebody".to_owned()))
 }

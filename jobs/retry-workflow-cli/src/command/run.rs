@@ -171,7 +171,7 @@ impl Closing {
             // The input already belongs to the next job.
             Job::cut_short(&**store, &job.id).await?;
             if self == Self::NeverBegun {
-                runner::cancel(&**store, &job.id).await?;
+                Job::cancel(&**store, &job.id).await?;
                 Job::cancel_reservation(&**store, &job.id).await?;
             }
             job = find(&**store, &job.id).await?;

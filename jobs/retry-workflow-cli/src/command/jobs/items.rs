@@ -5,14 +5,13 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::command::arguments::{Items, PageArguments};
-use crate::command::audit::user;
+use crate::command::audit::operator;
 use crate::command::letters::{ListedItem, ShowCommand, run_later, show};
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::runner;
 use crate::terminal::text::{age, count};
-use retry_workflow::audit::record;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
 pub(crate) async fn run(
@@ -29,26 +28,26 @@ pub(crate) async fn run(
             list(&letters, &filter, page, screen).await
         }
         Items::Show(which) => show(ShowCommand::Items, &letters, &which, screen).await,
-        Items::Due { job } => make_due(&**store, &job, screen).await,
+        Items::Due { job } => make_due(store, &job, screen).await,
     }
 }
 
 /// Makes the waiting items of a job and of its parts due now.
 pub(crate) async fn make_due(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     id: &str,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let job = find(store, id).await?;
-    let due = runner::make_due(store, &job.id).await?;
-    record(&user(), "make due", &format!("job {id}"), due);
+    let job = find(&**store, id).await?;
+    let parts = runner::parts(&**store, &job.id).await?;
+    let due = operator(Arc::clone(store)).make_due(&job.id, &parts).await?;
     let are = if due == 1 { "is" } else { "are" };
     screen.result(
         &json!({ "job": job.id, "due": due }),
         format_args!("{} {are} due now", count(due, "waiting item")),
     )?;
     if due > 0 && !screen.json {
-        let text = run_later(store, &job.id, &screen.flag).await?;
+        let text = run_later(&**store, &job.id, &screen.flag).await?;
         screen.line(text)?;
     }
     Ok(())

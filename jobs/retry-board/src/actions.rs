@@ -1,11 +1,13 @@
 //! Actions, which change something: each is a form for people and JSON for programs, with the same
 //! checks.
 
-pub(crate) mod export;
-pub(crate) mod letters;
 pub(crate) mod once;
+pub(crate) mod jobs_form;
+pub(crate) mod action;
+pub(crate) mod letters;
+mod requests;
+pub(crate) mod export;
 pub(crate) mod overrides;
-pub(crate) mod requests;
 
 use std::hash::{Hash, Hasher};
 
@@ -16,10 +18,15 @@ use axum::response::{IntoResponse, Response};
 use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
 use serde_json::Value;
 
+use self::action::Action;
 use self::once::{Done, Once};
 use crate::request::RequestContext;
 use crate::request::problem::Problem;
 use crate::request::query::Address;
+
+/// The actions on jobs and dead letters, in the order of their buttons.
+pub(crate) static ACTIONS: [Action; 5] =
+    [letters::REDRIVE, letters::PURGE, requests::DUE, requests::PAUSE, requests::CANCEL];
 
 /// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {

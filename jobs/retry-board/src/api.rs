@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::actions::ACTIONS;
+use crate::actions::action::{Action, Target};
 use crate::page_group::PageGroup;
 
 /// Fields of an operation, each with its description.
@@ -61,18 +63,6 @@ const JOBS: &[Row] = &[
     ),
     get("/api/item", "An item with all its attempts, as far as it is shown", ITEM),
     get("/api/export", "Items with their histories, whole, an object a line", FILTER),
-    get("/api/re-drive", "The number of dead letters that would be re-driven", FILTER),
-    post("/api/re-drive", "Re-drives dead letters; also rate, max, dry_run, all", FILTER),
-    get("/api/purge", "The number of dead letters that would be purged", FILTER),
-    post(
-        "/api/purge",
-        "Purges dead letters for good; confirm is `purge N`; also dry_run, all",
-        FILTER,
-    ),
-    post("/api/pause", "Requests that the workers of a job stop, so that it can be resumed", JOB),
-    post("/api/due", "Makes the items of a job due now that wait for their next attempt", JOB),
-    get("/api/cancel", "The number of items that have not ended", JOB),
-    post("/api/cancel", "Ends a job: what is left of it is skipped", JOB),
     get("/api/jobs/session", "The token of forms, and its cookie", &[]),
 ];
 
@@ -97,6 +87,15 @@ pub(crate) fn openapi(groups: &[PageGroup]) -> Value {
     for (path, method, summary, fields) in rows {
         let entry = paths.entry(*path).or_insert_with(|| json!({}));
         entry[*method] = operation(method, summary, fields);
+    }
+    let actions = ACTIONS.iter().filter(|_| groups.contains(&PageGroup::Jobs));
+    for Action { name, target, summary, confirmation, .. } in actions {
+        let fields = if *target == Target::Job { JOB } else { FILTER };
+        let mut entry = json!({ "post": operation("post", summary, fields) });
+        if confirmation.is_some() {
+            entry["get"] = operation("get", "The number of items that it would act on", fields);
+        }
+        paths.insert(format!("/api/{name}"), entry);
     }
     json!({
         "openapi": "3.1.0",

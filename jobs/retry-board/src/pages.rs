@@ -1,5 +1,6 @@
 //! The pages, each for people and for programs.
 
+mod buttons;
 pub(crate) mod confirm;
 pub(crate) mod dead_letters;
 pub(crate) mod item;

@@ -1,41 +1,61 @@
 //! Re-drives and purges dead letters: counts them first, then acts.
 
-use std::collections::BTreeMap;
-
+use futures_util::FutureExt as _;
+use maud::html;
 use retry_workflow::words::count;
-use retry_workflow::{DeadLetters, Filter, Job, Operator, Rate, Redrive, Store};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use retry_workflow::{DeadLetters, Filter, Job, Redrive};
+use serde_json::json;
 
+use super::action::{Action, Confirmation, Request, Target};
 use super::once::Done;
-use super::{ActionForm, Field, Proof};
 use crate::data::letters::FilterFields;
 use crate::data::search::Search;
 use crate::parts::text::how_to_resume;
 use crate::request::problem::Problem;
 
-/// The dead letters to act on, and the action's options.
-#[derive(Clone, Debug, Default, Deserialize, Hash)]
-#[serde(default)]
-pub(crate) struct LettersForm {
-    #[serde(flatten)]
-    pub(crate) filter: FilterFields,
-    #[serde(flatten)]
-    pub(crate) proof: Proof,
-    /// For a re-drive: `10/s`.
-    pub(crate) rate: Field,
-    /// For a re-drive: the largest number of dead letters.
-    pub(crate) max: Field,
-    /// Only count them.
-    pub(crate) dry_run: Field,
-    /// Confirms that every dead letter of the store is meant, if the filter is empty.
-    pub(crate) all: Field,
-    /// For a purge: `purge 12`.
-    pub(crate) confirm: Field,
-    /// Unknown fields. A misspelt condition must not select everything.
-    #[serde(flatten)]
-    unknown: BTreeMap<String, Value>,
-}
+pub(super) const REDRIVE: Action = Action {
+    name: "re-drive",
+    target: Target::Letters,
+    summary: "Re-drives dead letters; also rate, max, dry_run, all",
+    label: "Re-drive",
+    style: "primary",
+    is_for: |page| page.job.counts.dead > 0,
+    confirmation: Some(Confirmation {
+        counted: "retried",
+        effect: "will be re-driven: each starts a new run with all of its attempts and a fresh \
+                 budget, and keeps its history.",
+        fields: |number| {
+            html! {
+                div.field { label for="rate" { "Rate " span.muted { "(empty: all at once)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
+                div.field { label for="max" { "At most " span.muted { "(empty: all)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
+            }
+        },
+    }),
+    act: |request| request.redrive().boxed(),
+};
+
+pub(super) const PURGE: Action = Action {
+    name: "purge",
+    target: Target::Letters,
+    summary: "Purges dead letters for good; confirm is `purge N`; also dry_run, all",
+    label: "Purge",
+    style: "danger",
+    is_for: |_| false,
+    confirmation: Some(Confirmation {
+        counted: "purged",
+        effect: "will be purged for good: their payloads, histories and failures are deleted. This \
+                 cannot be undone.",
+        fields: |number| {
+            html! {
+                div.field {
+                    label for="confirm" { "Type " code { (confirmation(number)) } " to confirm" }
+                    input #confirm name="confirm" required autocomplete="off";
+                }
+            }
+        },
+    }),
+    act: |request| request.purge().boxed(),
+};
 
 /// The number of items that are read at a time.
 const PAGE: usize = 500;
@@ -72,65 +92,22 @@ pub(crate) async fn select(
     }
 }
 
-impl ActionForm for LettersForm {
-    fn proof(&self) -> &Proof {
-        &self.proof
-    }
-}
-
-impl LettersForm {
-    pub(crate) fn cleaned(mut self) -> Self {
-        self.filter = self.filter.cleaned();
-        self
-    }
-
-    /// Requires a condition, or an explicit "all", and nothing that is not understood.
-    fn check_selection(&self) -> Result<(), Problem> {
-        if let Some(name) = self.unknown.keys().next() {
-            return Err(Problem::bad(format!(
-                "There is no field \"{name}\": dead letters are selected with job, item, items, \
-                 class, signature, since, until, text and state."
-            )));
-        }
-        if self.filter.is_empty() && !self.all.is_true() {
-            return Err(Problem::bad(
-                "Which dead letters are meant? Name a job, a class, a signature or a time, or send \
-                 all=true.",
-            ));
-        }
-        Ok(())
-    }
-
-    fn options(&self) -> Result<(Option<Rate>, Option<u64>), Problem> {
-        let rate = self.rate.text().map(str::parse::<Rate>).transpose();
-        let rate = rate.map_err(|error| Problem::bad(error.to_string()))?;
-        let max = self.max.text().map(str::parse::<u64>).transpose();
-        let max = max.map_err(|_| {
-            let max = self.max.text().unwrap_or_default();
-            Problem::bad(format!("\"{max}\" is not a number of items: write one such as 100"))
-        })?;
-        Ok((rate, max))
-    }
-
+impl Request {
     /// Re-drives the dead letters, or only counts them.
-    pub(crate) async fn redrive(
-        &self,
-        operator: &Operator,
-        command: &str,
-    ) -> Result<Done, Problem> {
-        let letters = operator.letters();
-        self.check_selection()?;
-        let (rate, max) = self.options()?;
-        let filter = select(letters, &self.filter).await?;
+    async fn redrive(self) -> Result<Done, Problem> {
+        let letters = self.operator.letters();
+        self.form.check_selection()?;
+        let (rate, max) = self.form.options()?;
+        let filter = select(letters, &self.form.filter).await?;
         let redrive = Redrive::within(max, rate);
-        if self.dry_run.is_true() {
+        if self.form.dry_run.is_true() {
             let preview = letters.preview(&[filter], redrive).await?;
             let data = json!({ "dry_run": true, "retried": preview.items() });
             return Ok(Done::new(preview.to_string(), data));
         }
         let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-        let taken = operator.redrive(&[filter], redrive).await?;
-        let next = if taken == 0 { None } else { Some(self.next(letters.store(), command).await?) };
+        let taken = self.operator.redrive(&[filter], redrive).await?;
+        let next = if taken == 0 { None } else { Some(self.next().await?) };
         let said = format!(
             "{} re-driven{at}{}",
             count(taken, "dead letter"),
@@ -140,8 +117,9 @@ impl LettersForm {
     }
 
     /// Says which worker picks up re-driven items, or how to start one.
-    async fn next(&self, store: &dyn Store, command: &str) -> Result<String, Problem> {
-        let job = match &self.filter.job {
+    async fn next(&self) -> Result<String, Problem> {
+        let (store, command) = (self.operator.letters().store(), &self.command);
+        let job = match &self.form.filter.job {
             Some(job) => Job::find(store, job).await?,
             None => None,
         };
@@ -161,50 +139,30 @@ impl LettersForm {
 
     /// Purges the dead letters, provided that their number is still the one that was typed; or only
     /// counts them.
-    pub(crate) async fn purge(&self, operator: &Operator) -> Result<Done, Problem> {
-        let letters = operator.letters();
-        self.check_selection()?;
-        let filter = select(letters, &self.filter).await?;
+    async fn purge(self) -> Result<Done, Problem> {
+        self.form.check_selection()?;
+        let letters = self.operator.letters();
+        let filter = select(letters, &self.form.filter).await?;
         let meant = letters.count(&filter).await?;
         let would_purge = count(meant, "dead letter");
-        if self.dry_run.is_true() {
+        if self.form.dry_run.is_true() {
             let said = format!("{would_purge} would be purged");
             return Ok(Done::new(said, json!({ "dry_run": true, "purged": meant })));
         }
         let wanted = confirmation(meant);
-        if self.confirm.text() != Some(&wanted) {
+        if self.form.confirm.text() != Some(&wanted) {
             return Err(Problem::changed(format!(
                 "Nothing was purged. {would_purge} would be purged for good: type \"{wanted}\" to \
                  confirm."
             )));
         }
-        let purged = operator.purge(&filter).await?;
+        let purged = self.operator.purge(&filter).await?;
         let said = format!("{} purged", count(purged, "dead letter"));
         Ok(Done::new(said, json!({ "dry_run": false, "purged": purged })))
     }
 }
 
 /// Returns the text that has to be typed to purge this many dead letters.
-pub(crate) fn confirmation(count: u64) -> String {
+fn confirmation(count: u64) -> String {
     format!("purge {count}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The command keeps all digits of numbers (`arbitrary_precision` of `serde_json`), which reach
-    /// flattened fields as maps.
-    #[test]
-    fn numbers_of_a_request_are_read_with_and_without_all_digits() {
-        for text in ["7", "1.10", "1180591620717411303424"] {
-            let form = format!(r#"{{"job":"j","max":{text},"other":{text}}}"#);
-            let form: LettersForm = serde_json::from_str(&form).unwrap();
-            let number = |field: &Field| field.text().unwrap().parse::<f64>().unwrap().to_bits();
-            let expected = text.parse::<f64>().unwrap().to_bits();
-            assert_eq!(number(&form.max), expected, "{text}");
-            assert_eq!(form.unknown["other"].as_f64().map(f64::to_bits), Some(expected));
-        }
-        assert!(serde_json::from_str::<LettersForm>(r#"{"max":{"a":1}}"#).is_err());
-    }
 }

@@ -1,127 +1,116 @@
 //! Pauses and cancels jobs, by a request to their workers, and ends the waits of their items.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use retry_workflow::job::Request;
+use futures_util::FutureExt as _;
+use maud::html;
 use retry_workflow::words::count;
-use retry_workflow::{Job, JobStatus, Store, StoreError, audit};
-use serde::Deserialize;
+use retry_workflow::{Job, JobStatus, job};
 use serde_json::json;
 
+use super::action::{Action, Confirmation, Request, Target};
 use super::once::Done;
-use super::{ActionForm, Proof};
+use crate::data::job::JobPage;
 use crate::parts::text::how_to_resume;
 use crate::request::problem::{Problem, short};
-use crate::request::query::Address;
 
-#[derive(Clone, Debug, Default, Deserialize, Hash)]
-#[serde(default)]
-pub(crate) struct JobForm {
-    pub(crate) job: String,
-    #[serde(flatten)]
-    pub(crate) proof: Proof,
-}
+pub(super) const DUE: Action = Action {
+    name: "due",
+    target: Target::Job,
+    summary: "Makes the items of a job due now that wait for their next attempt",
+    label: "Run waiting items now",
+    style: "",
+    is_for: JobPage::has_waiting_items,
+    confirmation: None,
+    act: |request| request.make_due().boxed(),
+};
 
-/// The interval at which a job that is expected to end is polled.
-const EACH: Duration = Duration::from_secs(1);
-/// The number of polls before giving up; the request can then be repeated.
-const PATIENCE: u32 = 3_600;
+pub(super) const PAUSE: Action = Action {
+    name: "pause",
+    target: Target::Job,
+    summary: "Requests that the workers of a job stop, so that it can be resumed",
+    label: "Pause",
+    style: "",
+    is_for: |page| page.job.is_unfinished() && page.job.has_worker,
+    confirmation: None,
+    act: |request| request.pause().boxed(),
+};
 
-impl ActionForm for JobForm {
-    fn proof(&self) -> &Proof {
-        &self.proof
-    }
-}
+pub(super) const CANCEL: Action = Action {
+    name: "cancel",
+    target: Target::Job,
+    summary: "Ends a job: what is left of it is skipped",
+    label: "Cancel",
+    style: "danger",
+    is_for: |page| page.job.is_unfinished(),
+    confirmation: Some(Confirmation {
+        counted: "unfinished",
+        effect: "unfinished: those in progress run to their end, the others are skipped.",
+        fields: |_| html! {},
+    }),
+    act: |request| request.cancel().boxed(),
+};
 
-impl JobForm {
-    /// The address of the job's page.
-    pub(crate) fn page(&self) -> Address {
-        Address::new("job").with("id", &self.job)
-    }
+/// The longest time for which a cancelled job may have workers. The request can then be repeated.
+const PATIENCE: Duration = Duration::from_secs(3_600);
 
-    fn object(&self) -> String {
-        format!("job {}", self.job)
-    }
-
-    async fn unfinished(&self, store: &dyn Store) -> Result<Job, Problem> {
-        let Some(job) = Job::find(store, &self.job).await? else {
-            return Err(Problem::no_job(&self.job));
-        };
+impl Request {
+    async fn unfinished(&self) -> Result<Job, Problem> {
+        let store = self.operator.letters().store();
+        let id = self.form.job();
+        let Some(job) = Job::find(store, id).await? else { return Err(Problem::no_job(id)) };
         if job.status == JobStatus::Finished && store.counts(&job.id).await?.unfinished() == 0 {
             return Err(Problem::changed(format!("{} has ended", short(&job.id))));
         }
         Ok(job)
     }
 
-    pub(crate) async fn pause(
-        &self,
-        store: &dyn Store,
-        who: &str,
-        command: &str,
-    ) -> Result<Done, Problem> {
-        let job = self.unfinished(store).await?;
+    async fn pause(self) -> Result<Done, Problem> {
+        let job = self.unfinished().await?;
         let id = short(&job.id);
-        let how = how_to_resume(command, &job);
-        let is_heard = Job::request(store, &self.job, Request::Pause).await?;
-        audit::record(who, "pause", &self.object(), 0);
+        let how = how_to_resume(&self.command, &job);
+        let is_heard = self.operator.pause(&job.id, &[]).await?;
         let said = if is_heard {
             format!("{id} stops when its running items have finished; to resume: {how}")
         } else {
             format!("No process is working on {id}; to resume: {how}")
         };
-        Ok(Done::new(said, json!({ "job": self.job, "requested": is_heard })))
+        Ok(Done::new(said, json!({ "job": job.id, "requested": is_heard })))
     }
 
     /// Makes the items due now that wait for their next attempt.
-    pub(crate) async fn make_due(
-        &self,
-        store: &dyn Store,
-        who: &str,
-        command: &str,
-    ) -> Result<Done, Problem> {
-        let job = self.unfinished(store).await?;
-        let due = Job::make_due(store, &self.job).await?;
-        audit::record(who, "make due", &self.object(), due);
-        let is_live =
-            Job::find(store, &self.job).await?.is_some_and(|job| job.is_live(store.now()));
+    async fn make_due(self) -> Result<Done, Problem> {
+        let job = self.unfinished().await?;
+        let due = self.operator.make_due(&job.id, &[]).await?;
+        let store = self.operator.letters().store();
+        let is_live = Job::find(store, &job.id).await?.is_some_and(|job| job.is_live(store.now()));
         let next = if is_live {
             "a worker of the job picks them up".to_owned()
         } else {
-            let id = short(&job.id);
-            format!("no process is working on {id}; to run them: {}", how_to_resume(command, &job))
+            let (id, how) = (short(&job.id), how_to_resume(&self.command, &job));
+            format!("no process is working on {id}; to run them: {how}")
         };
         let are = if due == 1 { "is" } else { "are" };
         let said = format!("{} {are} due now; {next}", count(due, "waiting item"));
-        Ok(Done::new(said, json!({ "job": self.job, "due": due })))
+        Ok(Done::new(said, json!({ "job": job.id, "due": due })))
     }
 
-    pub(crate) async fn cancel(&self, store: &Arc<dyn Store>, who: &str) -> Result<Done, Problem> {
-        let id = short(&self.unfinished(&**store).await?.id);
-        if Job::request(&**store, &self.job, Request::Cancel).await? {
-            tokio::spawn(self.clone().cancel_later(Arc::clone(store), who.to_owned()));
+    /// Skips the remaining items, later if the job has workers.
+    async fn cancel(self) -> Result<Done, Problem> {
+        let job = self.unfinished().await?.id;
+        let id = short(&job);
+        let store = self.operator.letters().store();
+        if Job::request(store, &job, job::Request::Cancel).await? {
             let said = format!("Cancelling {id}: waiting for its running items");
-            return Ok(Done::new(
-                said,
-                json!({ "job": self.job, "requested": true, "skipped": null }),
-            ));
+            let done = json!({ "job": job, "requested": true, "skipped": null });
+            tokio::spawn(async move {
+                // The next request reports an error of the store.
+                let _ended = tokio::time::timeout(PATIENCE, self.operator.cancel(&job, &[])).await;
+            });
+            return Ok(Done::new(said, done));
         }
-        let skipped = Job::cancel(&**store, &self.job).await?;
-        audit::record(who, "cancel", &self.object(), skipped);
+        let skipped = self.operator.cancel(&job, &[]).await?;
         let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
-        Ok(Done::new(said, json!({ "job": self.job, "requested": false, "skipped": skipped })))
-    }
-
-    /// Skips the remaining items once no worker is left.
-    async fn cancel_later(self, store: Arc<dyn Store>, who: String) -> Result<(), StoreError> {
-        for _ in 0..PATIENCE {
-            tokio::time::sleep(EACH).await;
-            if !Job::request(&*store, &self.job, Request::Cancel).await? {
-                let skipped = Job::cancel(&*store, &self.job).await?;
-                audit::record(&who, "cancel", &self.object(), skipped);
-                break;
-            }
-        }
-        Ok(())
+        Ok(Done::new(said, json!({ "job": job, "requested": false, "skipped": skipped })))
     }
 }

@@ -69,6 +69,11 @@ impl Jobs {
 }
 
 impl JobLine {
+    /// Returns whether items of it have not ended, or may be added.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.status != "finished" || self.counts.unfinished() > 0
+    }
+
     pub(crate) async fn load(
         store: &dyn Store,
         job: &Job,

@@ -4,14 +4,13 @@ use axum::response::Response;
 use maud::{Markup, html};
 use retry_workflow::words::count;
 
-use crate::actions::letters::confirmation;
+use crate::actions::action::{Action, Confirmation, Target};
 use crate::actions::overrides::OverrideForm;
 use crate::data::letters::FilterFields;
 use crate::parts::form;
 use crate::parts::layout::{self, NavSection, Page};
 use crate::parts::text::line;
 use crate::request::RequestContext;
-use crate::request::query::Address;
 
 fn page(context: &RequestContext, title: &str, section: NavSection, main: Markup) -> Response {
     layout::page(context, &Page { title, section, live: None, notice: None, main })
@@ -33,48 +32,44 @@ fn all(filter: &FilterFields) -> Markup {
     html! { @if filter.is_empty() { input type="hidden" name="all" value="true"; } }
 }
 
-pub(crate) fn redrive(context: &RequestContext, filter: &FilterFields, number: u64) -> Response {
-    let main = html! {
-        h1 { "Re-drive" }
-        section.panel {
-            p #would { strong { (count(number, "dead letter")) } " will be re-driven: each starts a new run with all of its attempts and a fresh budget, and keeps its history." }
-            (selection(filter))
-            @if number > 0 {
-                form.stack #form method="post" action="re-drive" {
-                    (form::proof(context)) (form::hidden(filter.set())) (all(filter))
-                    div.field { label for="rate" { "Rate " span.muted { "(empty: all at once)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
-                    div.field { label for="max" { "At most " span.muted { "(empty: all)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
-                    div.buttons { button.primary #submit { "Re-drive " (count(number, "dead letter")) } a href=(filter.address("dead-letters").text()) { "Back" } }
-                }
-            } @else {
-                p { a href="dead-letters" { "All dead letters" } }
-            }
+/// The page of an action that would be performed on this number of items.
+pub(crate) fn action(
+    context: &RequestContext,
+    (action, confirmation): (&Action, &Confirmation),
+    filter: &FilterFields,
+    number: u64,
+) -> Response {
+    let label = action.label;
+    let (title, meant, submit, section) = match (action.target, &filter.job) {
+        (Target::Job, Some(job)) => {
+            let title = format!("{label} {}", line(job));
+            (title, count(number, "item"), format!("{label} the job"), NavSection::Jobs)
+        }
+        _ => {
+            let letters = count(number, "dead letter");
+            (label.to_owned(), letters.clone(), format!("{label} {letters}"), NavSection::Letters)
         }
     };
-    page(context, "Re-drive", NavSection::Letters, main)
-}
-
-pub(crate) fn purge(context: &RequestContext, filter: &FilterFields, number: u64) -> Response {
     let main = html! {
-        h1 { "Purge" }
+        h1 { (title) }
         section.panel {
-            p #would { strong { (count(number, "dead letter")) } " will be purged for good: their payloads, histories and failures are deleted. This cannot be undone." }
-            (selection(filter))
-            @if number > 0 {
-                form.stack #form method="post" action="purge" {
+            p #would { strong { (meant) } " " (confirmation.effect) }
+            @if action.target == Target::Letters { (selection(filter)) }
+            @if number > 0 || action.target == Target::Job {
+                form.stack #form method="post" action=(action.name) {
                     (form::proof(context)) (form::hidden(filter.set())) (all(filter))
-                    div.field {
-                        label for="confirm" { "Type " code { (confirmation(number)) } " to confirm" }
-                        input #confirm name="confirm" required autocomplete="off";
+                    ((confirmation.fields)(number))
+                    div.buttons {
+                        button class=(action.style) #submit { (submit) }
+                        a href=(action.back(filter).text()) { "Back" }
                     }
-                    div.buttons { button.danger #submit { "Purge for good" } a href=(filter.address("dead-letters").text()) { "Back" } }
                 }
             } @else {
                 p { a href="dead-letters" { "All dead letters" } }
             }
         }
     };
-    page(context, "Purge", NavSection::Letters, main)
+    page(context, label, section, main)
 }
 
 pub(crate) fn overriding(context: &RequestContext, change: &OverrideForm) -> Response {
@@ -91,18 +86,4 @@ pub(crate) fn overriding(context: &RequestContext, change: &OverrideForm) -> Res
         }
     };
     page(context, "Override", NavSection::Policies, main)
-}
-
-pub(crate) fn cancel(context: &RequestContext, job: &str, unfinished: u64) -> Response {
-    let main = html! {
-        h1 { "Cancel " (line(job)) }
-        section.panel {
-            p #would { strong { (count(unfinished, "item")) } " unfinished: those in progress run to their end, the others are skipped." }
-            form.stack #form method="post" action="cancel" {
-                (form::proof(context)) (form::hidden([("job", job)]))
-                div.buttons { button.danger #submit { "Cancel the job" } a href=(Address::new("job").with("id", job).text()) { "Back" } }
-            }
-        }
-    };
-    page(context, "Cancel", NavSection::Jobs, main)
 }

@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use retry_workflow::words::{count, thousands};
 use retry_workflow::{ItemState, Timestamp};
 
-use super::answer;
+use super::{answer, buttons};
+use crate::actions::action::Action;
 use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
@@ -69,8 +70,7 @@ fn actions(context: &RequestContext, letters: &Letters) -> Markup {
             @if letters.count > 0 || !letters.items.is_empty() {
                 a.button #export href=(filter.address("export").text()) download { "Export" }
                 @if context.shows_forms() && is_dead(filter) && !letters.is_later {
-                    a.button.primary #re-drive href=(filter.address("re-drive").text()) { "Re-drive…" }
-                    a.button.danger #purge href=(filter.address("purge").text()) { "Purge…" }
+                    (buttons::of_letters(context, filter))
                 }
             }
         }
@@ -203,11 +203,12 @@ fn picked(filter: &FilterFields) -> Markup {
     let (job, state) = (filter.job.as_deref(), filter.state.as_deref());
     let fields = [("job", job), ("state", state), (PICKED, Some("1"))];
     html! {
-        form #picked method="get" action="re-drive" {
+        form #picked method="get" {
             (form::hidden(fields.into_iter().filter_map(|(name, value)| Some((name, value?)))))
             div.buttons {
-                button.primary #re-drive-picked { "Re-drive selected…" }
-                button.danger #purge-picked formaction="purge" { "Purge selected…" }
+                @for Action { name, label, style, .. } in buttons::on_letters() {
+                    button id={ (name) "-picked" } class=(style) formaction=(name) { (label) " selected…" }
+                }
             }
         }
     }

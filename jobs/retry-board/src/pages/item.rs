@@ -6,9 +6,10 @@ use retry_workflow::ItemState;
 use retry_workflow::store::AttemptOutcome;
 use retry_workflow::words::count;
 
-use super::answer;
 use super::dead_letters::can_be_redriven;
+use super::{answer, buttons};
 use crate::data::item::{AttemptLine, FailureText, ItemPage};
+use crate::data::letters::FilterFields;
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{block, line};
 use crate::parts::{badge, time, timeline};
@@ -26,8 +27,12 @@ pub(crate) fn page(context: &RequestContext, item: &ItemPage, notice: Option<Str
 }
 
 fn main(context: &RequestContext, item: &ItemPage) -> Markup {
-    let here = |page: &str| Address::new(page).with("job", &item.job).with("item", &item.id);
-    let state = item.state.as_str();
+    let here = FilterFields {
+        job: Some(item.job.clone()),
+        item: Some(item.id.clone()),
+        state: Some(item.state.as_str().to_owned()),
+        ..FilterFields::default()
+    };
     html! {
         nav.crumbs aria-label="Where this is" {
             a href="jobs" { "Jobs" } " / "
@@ -37,10 +42,7 @@ fn main(context: &RequestContext, item: &ItemPage) -> Markup {
             h1 { (line(&item.id)) }
             (badge::item(item.state))
             @if context.shows_forms() && can_be_redriven(item.state) && item.payload.is_some() {
-                div.actions {
-                    a.button.primary #re-drive href=(here("re-drive").with("state", state).text()) { "Re-drive…" }
-                    a.button.danger #purge href=(here("purge").with("state", state).text()) { "Purge…" }
-                }
+                div.actions { (buttons::of_letters(context, &here)) }
             }
         }
         dl.facts {

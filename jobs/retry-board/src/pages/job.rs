@@ -9,12 +9,12 @@ use retry_workflow::job::Request;
 use retry_workflow::store::Histogram;
 use retry_workflow::words::{count, duration, in_a_while, thousands, total};
 
-use super::{answer, dead_letters, jobs};
+use super::{answer, buttons, dead_letters, jobs};
 use crate::data::job::{JobPage, SPANS, Tasks};
 use crate::data::steps::StepTable;
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{how_to_resume, line};
-use crate::parts::{badge, chart, form, graph, table, time};
+use crate::parts::{badge, chart, graph, table, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
 
@@ -40,7 +40,7 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
             @if let Some(pending) = page.requested {
                 span.muted #requested { @match pending.request { Request::Pause => "pausing", _ => "cancelling" } }
             }
-            (actions(context, page))
+            (buttons::of_job(context, page))
         }
         @if let Some(reason) = &job.reason {
             p.reason #reason { "Stopped: " (line(reason)) }
@@ -125,35 +125,6 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
                 (dead_letters::groups(&page.groups, Some(&job.id), page.now))
                 @if page.more_groups > 0 {
                     p { a href=(Address::new("dead-letters").with("job", &job.id).text()) { (page.more_groups) " more groups" } }
-                }
-            }
-        }
-    }
-}
-
-fn actions(context: &RequestContext, page: &JobPage) -> Markup {
-    let job = &page.job;
-    let is_unfinished = job.status != "finished" || job.counts.unfinished() > 0;
-    html! {
-        @if context.shows_forms() {
-            div.actions {
-                @if job.counts.dead > 0 {
-                    a.button #re-drive href=(Address::new("re-drive").with("job", &job.id).text()) { "Re-drive…" }
-                }
-                @if page.has_waiting_items() {
-                    form method="post" action="due" {
-                        (form::proof(context)) (form::hidden([("job", job.id.as_str())]))
-                        button #due { "Run waiting " (page.unit().as_str()) "s now" }
-                    }
-                }
-                @if is_unfinished {
-                    @if job.has_worker {
-                        form method="post" action="pause" {
-                            (form::proof(context)) (form::hidden([("job", job.id.as_str())]))
-                            button #pause { "Pause" }
-                        }
-                    }
-                    a.button.danger #cancel href=(Address::new("cancel").with("job", &job.id).text()) { "Cancel…" }
                 }
             }
         }

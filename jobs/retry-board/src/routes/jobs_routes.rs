@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{OriginalUri, State};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use futures_util::StreamExt as _;
 use retry_workflow::store::Cursor;
 use retry_workflow::{DeadLetters, Job, Operator, Store, StoreError};
@@ -15,10 +15,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{DoneQuery, both, described, home};
-use crate::actions::letters::{LettersForm, select};
+use crate::actions::action::{Action, Confirmation, Request, Target};
+use crate::actions::jobs_form::JobsForm;
+use crate::actions::letters::select;
 use crate::actions::once::Once;
-use crate::actions::requests::JobForm;
-use crate::actions::{Actor, export};
+use crate::actions::{ACTIONS, Actor, export};
 use crate::board::{Board, Mounted};
 use crate::data::item::ItemPage;
 use crate::data::job::{JobPage, SPANS};
@@ -44,10 +45,6 @@ impl JobsState {
     fn letters(&self) -> DeadLetters {
         DeadLetters::new(self.store.clone())
     }
-
-    fn operator(&self, actor: &Actor) -> Operator {
-        Operator::new(self.store.clone(), actor.who())
-    }
 }
 
 pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
@@ -69,13 +66,18 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
         ("job", get(one_job)),
         ("dead-letters", get(letters)),
         ("item", get(one_item)),
-        ("re-drive", get(before_redrive).post(redrive)),
-        ("purge", get(before_purge).post(purge)),
-        ("cancel", get(before_cancel).post(cancel)),
-        ("pause", axum::routing::post(pause)),
-        ("due", axum::routing::post(make_due)),
     ] {
         router = both(router, page, &answers);
+    }
+    for action in &ACTIONS {
+        let acts = async |State(state), actor, Sent(form)| act(state, actor, form, action).await;
+        let mut answers = post(acts);
+        if let Some(confirmation) = &action.confirmation {
+            answers = answers.get(async |State(state), context, Params(filter)| {
+                confirm(state, context, filter, (action, confirmation)).await
+            });
+        }
+        router = both(router, action.name, &answers);
     }
     router.with_state(state)
 }
@@ -178,40 +180,35 @@ async fn exported(State(state): State<JobsState>, Params(query): Params<FilterFi
     Ok(export::response(letters, filter))
 }
 
-/// Counts what a filter selects, for a confirmation page.
-async fn counted(
-    state: &JobsState,
-    context: &RequestContext,
+/// Returns what an action would do.
+async fn confirm(
+    state: JobsState,
+    context: RequestContext,
     filter: FilterFields,
-) -> Result<(FilterFields, u64), Problem> {
+    (action, confirmation): (&Action, &Confirmation),
+) -> Answer {
     context.is_actor()?;
     let filter = filter.cleaned();
-    let letters = state.letters();
-    let number = letters.count(&select(&letters, &filter).await?).await?;
-    Ok((filter, number))
+    let (number, object) = match action.target {
+        Target::Letters => {
+            let letters = state.letters();
+            let number = letters.count(&select(&letters, &filter).await?).await?;
+            (number, json!({ "dry_run": true, (confirmation.counted): number }))
+        }
+        Target::Job => {
+            let job = filter.job.as_deref().unwrap_or_default();
+            if Job::find(&*state.store, job).await?.is_none() {
+                return Err(Problem::no_job(job));
+            }
+            let number = state.store.counts(job).await?.unfinished();
+            (number, json!({ "job": job, (confirmation.counted): number }))
+        }
+    };
+    let page = || confirm::action(&context, (action, confirmation), &filter, number);
+    Ok(context.answer(&object, page))
 }
 
-async fn before_redrive(
-    State(state): State<JobsState>,
-    context: RequestContext,
-    Params(query): Params<FilterFields>,
-) -> Answer {
-    let (filter, number) = counted(&state, &context, query).await?;
-    let object = json!({ "dry_run": true, "retried": number });
-    Ok(context.answer(&object, || confirm::redrive(&context, &filter, number)))
-}
-
-async fn before_purge(
-    State(state): State<JobsState>,
-    context: RequestContext,
-    Params(query): Params<FilterFields>,
-) -> Answer {
-    let (filter, number) = counted(&state, &context, query).await?;
-    let object = json!({ "dry_run": true, "purged": number });
-    Ok(context.answer(&object, || confirm::purge(&context, &filter, number)))
-}
-
-/// Returns where to go after an action on dead letters. Not back to their signature, which may have
+/// Returns where to go after an action. Not back to their signature, which may have
 /// none left.
 fn back_to(filter: &FilterFields) -> Address {
     match (&filter.job, &filter.item) {
@@ -221,60 +218,17 @@ fn back_to(filter: &FilterFields) -> Address {
     }
 }
 
-async fn redrive(
-    State(state): State<JobsState>,
-    actor: Actor,
-    Sent(form): Sent<LettersForm>,
-) -> Answer {
+/// Performs an action.
+async fn act(state: JobsState, actor: Actor, form: JobsForm, action: &Action) -> Answer {
     let form = form.cleaned();
-    let back = back_to(&form.filter);
-    let (operator, command) = (state.operator(&actor), &state.board.command);
-    actor.act(&state.once, &form, back, || form.redrive(&operator, command)).await
-}
-
-async fn purge(
-    State(state): State<JobsState>,
-    actor: Actor,
-    Sent(form): Sent<LettersForm>,
-) -> Answer {
-    let form = form.cleaned();
-    let (operator, back) = (state.operator(&actor), back_to(&form.filter));
-    actor.act(&state.once, &form, back, || form.purge(&operator)).await
-}
-
-async fn pause(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
-    let back = form.page();
-    let command = &state.board.command;
-    actor.act(&state.once, &form, back, || form.pause(&*state.store, actor.who(), command)).await
-}
-
-async fn make_due(
-    State(state): State<JobsState>,
-    actor: Actor,
-    Sent(form): Sent<JobForm>,
-) -> Answer {
-    let back = form.page();
-    let command = &state.board.command;
-    actor.act(&state.once, &form, back, || form.make_due(&*state.store, actor.who(), command)).await
-}
-
-async fn before_cancel(
-    State(state): State<JobsState>,
-    context: RequestContext,
-    Params(query): Params<JobForm>,
-) -> Answer {
-    context.is_actor()?;
-    if Job::find(&*state.store, &query.job).await?.is_none() {
-        return Err(Problem::no_job(&query.job));
-    }
-    let unfinished = state.store.counts(&query.job).await?.unfinished();
-    let object = json!({ "job": query.job, "unfinished": unfinished });
-    Ok(context.answer(&object, || confirm::cancel(&context, &query.job, unfinished)))
-}
-
-async fn cancel(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
-    let back = form.page();
-    actor.act(&state.once, &form, back, || form.cancel(&state.store, actor.who())).await
+    let request = || {
+        (action.act)(Request {
+            form: form.clone(),
+            operator: Operator::new(state.store.clone(), actor.who()),
+            command: state.board.command.clone(),
+        })
+    };
+    actor.act(&state.once, &form, back_to(&form.filter), request).await
 }
 
 async fn openapi(State(state): State<JobsState>) -> Response {

@@ -1,0 +1,49 @@
+//! The buttons of actions on jobs and dead letters.
+
+use maud::{Markup, html};
+
+use crate::actions::ACTIONS;
+use crate::actions::action::{Action, Target};
+use crate::data::job::JobPage;
+use crate::data::letters::FilterFields;
+use crate::parts::form;
+use crate::request::RequestContext;
+
+/// The buttons for a job.
+pub(crate) fn of_job(context: &RequestContext, page: &JobPage) -> Markup {
+    let job = FilterFields { job: Some(page.job.id.clone()), ..FilterFields::default() };
+    html! {
+        @if context.shows_forms() {
+            div.actions {
+                @for action in ACTIONS.iter().filter(|action| (action.is_for)(page)) {
+                    (button(context, action, &job))
+                }
+            }
+        }
+    }
+}
+
+/// The actions on dead letters.
+pub(crate) fn on_letters() -> impl Iterator<Item = &'static Action> {
+    ACTIONS.iter().filter(|action| action.target == Target::Letters)
+}
+
+/// The buttons for the dead letters that a filter selects.
+pub(crate) fn of_letters(context: &RequestContext, filter: &FilterFields) -> Markup {
+    html! { @for action in on_letters() { (button(context, action, filter)) } }
+}
+
+/// A link to the confirmation of an action, or a form that acts at once.
+fn button(context: &RequestContext, action: &Action, filter: &FilterFields) -> Markup {
+    let Action { name, label, style, .. } = action;
+    html! {
+        @if action.confirmation.is_some() {
+            a id=(name) class={ "button " (style) } href=(filter.address(name).text()) { (label) "…" }
+        } @else {
+            form method="post" action=(name) {
+                (form::proof(context)) (form::hidden(filter.set()))
+                button id=(name) class=[(!style.is_empty()).then_some(style)] { (label) }
+            }
+        }
+    }
+}

@@ -109,7 +109,10 @@ fn mistakes_in_items_of_stdin_are_reported_when_they_are_read() {
     assert!(code == Some(2) && told.contains("there are no items on stdin"), "{told}");
     let (code, told) = with(&["resume"], "{\"id\":\"b\",\"n\":2}\n{\"id\":\"c\",\"n\":3}\n");
     assert_eq!(code, Some(0), "{told}");
-    assert_eq!(place.sorted("seen"), ["2", "3"]);
+    // A command that was running when the first process stopped runs again.
+    let mut seen = place.sorted("seen");
+    seen.dedup();
+    assert_eq!(seen, ["2", "3"]);
 }
 
 #[test]

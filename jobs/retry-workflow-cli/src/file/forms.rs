@@ -9,7 +9,6 @@ mod limits;
 mod map;
 mod tasks;
 mod exit_codes;
-mod type_keys;
 mod form;
 mod keys;
 pub(super) mod schema;
@@ -22,7 +21,6 @@ use serde::de::DeserializeOwned;
 
 use self::keys::{AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
-use self::type_keys::keys_of;
 use super::{Schedule, WorkflowFile, WorkflowPlan, stem};
 use crate::file::environment::NeededVariable;
 use crate::steps::command_env::Agent;
@@ -426,10 +424,9 @@ impl<'s> Forms<'s> {
         let what = "a map that says what happens to items that fail";
         let keys = |entries: Entries<'a>| entries.iter().map(|(key, _)| key.name.as_str());
         let names = self.map(node, what).map(|entries| keys(entries).collect());
-        let mut names =
-            names.map(|names| self.known_keys(node, names, keys_of::<ErrorPolicyKeys>(&[])));
+        let mut names = names.map(|names| self.known_keys(node, names, ErrorPolicyKeys::below("")));
         if let Some(config @ Node { value: Value::Map(entries), .. }) = node.get("retry_config") {
-            let known = keys_of::<ErrorPolicyKeys>(&["retry_config"]);
+            let known = ErrorPolicyKeys::below("retry_config");
             let has_unknown =
                 self.known_keys(config, keys(entries).collect(), known).len() < entries.len();
             if let Some(names) = names.as_mut().filter(|_| has_unknown) {

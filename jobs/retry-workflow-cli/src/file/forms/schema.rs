@@ -21,7 +21,6 @@ use super::keys::{
     variables_with,
 };
 use super::steps::{REJECTED, retry_keys};
-use super::type_keys::keys_of;
 
 /// Returns the schema, in the draft that every editor supports.
 pub(crate) fn schema() -> Value {
@@ -40,9 +39,9 @@ pub(crate) fn schema() -> Value {
             "task": step(&object(TASK, task_key)),
             "repair": step(&object(REPAIR, repair_key)),
             "map": needing(&["input", "agent_template"], MAP, map_key),
-            "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
+            "error_policy": object(ErrorPolicyKeys::below(""), error_policy_key),
             "retry_config": object(&retry_keys(), retry_key),
-            "item_retry_config": object(keys_of::<ErrorPolicyKeys>(&["retry_config"]), retry_key),
+            "item_retry_config": object(ErrorPolicyKeys::below("retry_config"), retry_key),
             "matchers": matchers(),
             "backoff": backoff(),
             "duration": {
@@ -238,7 +237,7 @@ fn error_policy_key(name: &'static str) -> Value {
             "The time at which failures are reported [default: aggregate]",
         ),
         "circuit_breaker" => {
-            let keys = keys_of::<ErrorPolicyKeys>(&["circuit_breaker"]);
+            let keys = ErrorPolicyKeys::below("circuit_breaker");
             key(&object(keys, breaker_key), "While it is open, no item starts")
         }
         "retry_config" => named(

@@ -4,13 +4,12 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use regex::Regex;
-use retry_rules::file::first_name;
+use retry_rules::file::{Keys as _, first_name};
 use retry_runtime::file::{Draft, Span};
 use retry_runtime::{Bound, RetryConfig, RetryKeys, Style};
 
 use super::keys::STEP;
 use super::step_text::step_text;
-use super::type_keys::keys_of;
 use super::{Forms, first_key_span, has_misspelt};
 use crate::file::environment::NeededVariable;
 use crate::steps::command_env::Run;
@@ -108,7 +107,7 @@ fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
 
 /// The keys of a step's `retry_config`.
 pub(super) fn retry_keys() -> Vec<&'static str> {
-    let of_policy = keys_of::<RetryKeys>(&[]).iter().filter(|key| **key != ON_FAILURE);
+    let of_policy = RetryKeys::default().keys().iter().filter(|key| **key != ON_FAILURE);
     of_policy.chain(&[ON_FAILURE]).copied().collect()
 }
 

@@ -37,6 +37,19 @@ pub struct ErrorPolicyKeys {
     retry_config: Option<WorkflowKeys>,
 }
 
+impl ErrorPolicyKeys {
+    /// The keys of the map under one of these keys, with all their names; for any other, the keys
+    /// of the policy itself.
+    #[doc(hidden)]
+    pub fn below(key: &str) -> &'static [&'static str] {
+        match key {
+            "circuit_breaker" => BreakerKeys::NAMES,
+            "retry_config" => WorkflowKeys::default().keys(),
+            _ => Self::default().keys(),
+        }
+    }
+}
+
 impl Keys for ErrorPolicyKeys {
     fn keys(&self) -> &'static [&'static str] {
         &[
@@ -88,6 +101,15 @@ struct BreakerKeys {
 }
 
 impl BreakerKeys {
+    const NAMES: &[&str] = &[
+        "failure_threshold",
+        "success_threshold",
+        "timeout",
+        "half_open_requests",
+        "hold",
+        "on_open",
+    ];
+
     fn config(&self) -> BreakerConfig {
         let mut config = BreakerConfig::new();
         if let Some(failures) = self.failure_threshold {

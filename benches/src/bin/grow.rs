@@ -191,19 +191,14 @@ impl Database {
         }
         let each = (to - from) * ITEMS / 2;
         let counts = format!("SET pending = pending + {each}, dead = dead + {each}");
-        let groups = format!(
-            "UPDATE groups SET count = count * {STEP}; UPDATE minutes SET dead = dead * {STEP};"
-        );
         let rest = match self {
-            // A trigger keeps the roll-up.
             Self::Sqlite(..) => format!("UPDATE jobs {counts}"),
             Self::Postgres(_) => format!(
-                "UPDATE rollup SET count = count * {STEP};
-                 UPDATE counts {counts} WHERE shard = (SELECT min(shard) FROM counts);
+                "UPDATE counts {counts} WHERE shard = (SELECT min(shard) FROM counts);
                  SELECT setval(pg_get_serial_sequence('items', 'item'), max(item)) FROM items"
             ),
         };
-        self.execute(&format!("BEGIN; {groups} {rest}; COMMIT")).await;
+        self.execute(&format!("BEGIN; {rest}; COMMIT")).await;
     }
 
     /// Does now what the database and the system would do later, during the measurements.

@@ -34,7 +34,7 @@ const LISTENERS: u32 = 60;
 const PAGES: [(&str, &str); 21] = [
     ("jobs", "/jobs"),
     ("jobs, from the middle", "/jobs?after=5000"),
-    ("the large job", "/job?id=night-1&span=24h"),
+    ("the large job", "/job?id=night-1"),
     ("a small job", "/job?id=import5000-1"),
     ("dead letters", "/dead-letters"),
     ("dead letters, from the middle", "/dead-letters?after=500000"),
@@ -49,7 +49,7 @@ const PAGES: [(&str, &str); 21] = [
     ("an item", "/item?job=night-1&id=4711"),
     ("policies", "/policies"),
     ("jobs, as JSON", "/api/jobs"),
-    ("the large job, as JSON", "/api/job?id=night-1&span=24h"),
+    ("the large job, as JSON", "/api/job?id=night-1"),
     ("dead letters, as JSON", "/api/dead-letters"),
     ("… from the middle, as JSON", "/api/dead-letters?after=500000"),
     ("the first event of a stream", EVENTS),

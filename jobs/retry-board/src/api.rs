@@ -42,8 +42,7 @@ const OVERRIDE: Fields = &[
 ];
 
 const AFTER: Fields = &[("after", "The beginning of the page: `next` of the one before")];
-const JOB_PAGE: Fields =
-    &[("id", "The id of the job"), ("span", "The period of the minutes: 1h, 6h, 24h or 7d")];
+const JOB_PAGE: Fields = &[("id", "The id of the job")];
 const ITEM: Fields = &[("job", "The id of the job"), ("id", "The id of the item")];
 const NAME: Fields = &[("name", "The function; all, if it is not given")];
 
@@ -51,13 +50,12 @@ const JOBS: &[Row] = &[
     get("/api/jobs", "All jobs, the newest first, page by page", AFTER),
     get(
         "/api/job",
-        "A job: what it waits for, its minutes, how long its steps took in the last ten minutes \
-         (`took`, in seconds), failures and tasks",
+        "A job: what it waits for, failures and tasks; its rate, while it is watched",
         JOB_PAGE,
     ),
     get(
         "/api/dead-letters",
-        "Dead letters in groups, which count whole hours, and one by one; where `is_partial`, \
+        "Dead letters in groups, of the newest 20,000, and one by one; where `is_partial`, \
          `after=next` continues the search",
         FILTER,
     ),

@@ -4,8 +4,8 @@
 pub(crate) mod bounded;
 pub(crate) mod item;
 pub(crate) mod job;
+pub(crate) mod samples;
 pub(crate) mod jobs;
 pub(crate) mod search;
 pub(crate) mod letters;
-pub(crate) mod steps;
 pub(crate) mod policies;

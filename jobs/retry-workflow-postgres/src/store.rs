@@ -7,10 +7,10 @@ mod check;
 mod clock;
 pub(crate) mod layout;
 mod cursors;
+mod groups;
 mod read;
 mod selection;
 mod session;
-mod summary;
 pub(crate) mod shared;
 pub(crate) mod values;
 mod listening;
@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use retry_workflow::store::{
-    Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settlement, Start, StoreCheck, StoreFuture, StoreResult, Waiting, check_ids,
+    Change, Choose, Cursor, Group, JobRow, Lease, LeaseKey, NewItem, Overview, Page, Selection,
+    Settlement, Start, StoreCheck, StoreFuture, StoreResult, Waiting, check_ids,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
@@ -33,7 +33,6 @@ use tokio::sync::oneshot;
 use self::clock::ServerClock;
 use self::session::Session;
 use self::shared::Shared;
-use self::summary::durations;
 use self::write::claim::Claim;
 use self::write::{add, claim, dead, remove, settle};
 use crate::server::{Operation, PostgresOptions, Server};
@@ -399,16 +398,12 @@ impl Store for PostgresStore {
         Box::pin(run!(self, read::list, [filter = filter.clone()], [after, max]))
     }
 
-    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
-        Box::pin(run!(self, dead::stats, [filter = filter.clone()], []))
-    }
-
-    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
-        Box::pin(run!(self, summary::minutes, [job = job.to_owned()], [since]))
-    }
-
-    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
-        Box::pin(run!(self, durations::durations, [job = job.to_owned()], [since]))
+    fn stats<'a>(
+        &'a self,
+        filter: &'a Filter,
+        newest: Option<usize>,
+    ) -> StoreFuture<'a, Vec<Group>> {
+        Box::pin(run!(self, groups::stats, [filter = filter.clone()], [newest]))
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {

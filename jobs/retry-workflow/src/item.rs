@@ -11,5 +11,4 @@ pub(crate) mod failure;
 pub(crate) mod context;
 pub(crate) mod priority;
 pub(crate) mod record;
-pub(crate) mod durations;
 pub(crate) mod summary;

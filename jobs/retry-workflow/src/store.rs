@@ -26,16 +26,13 @@ use std::time::Duration;
 
 pub use self::changes::Changes;
 #[doc(hidden)]
-pub use self::check::Comparison;
-pub use self::check::{Disagreement, StoreCheck, Summary};
+pub use self::check::comparison;
+pub use self::check::{Disagreement, StoreCheck};
 pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
-pub use crate::item::durations::{
-    DURATIONS_KEPT, Durations, Histogram, MAX_STEPS, OTHER_STEPS, StepDurations,
-};
 use crate::item::failure::Failure;
 pub use crate::item::priority::{PRIORITIES, Priorities};
 pub use crate::item::record::{
@@ -43,7 +40,7 @@ pub use crate::item::record::{
     Selection, Settled, Settlement, Start, StepTime, Waiting,
 };
 use crate::item::record::{Counts, Filter, ItemRecord};
-pub use crate::item::summary::{Group, HourCount, JobRow, Minute, Overview};
+pub use crate::item::summary::{Group, HourCount, JobRow, Overview};
 use crate::words::cut;
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
@@ -51,6 +48,9 @@ pub const MAX_CLAIM_BYTES: usize = 16 << 20;
 
 /// A page of a list ends after this many rows that its filter does not want: 2,000.
 pub const MAX_ROWS_SCANNED: usize = 2_000;
+
+/// The number of failures that a page looks at, the newest ones, to group them: 20,000.
+pub const NEWEST_FAILURES: usize = 20_000;
 
 /// The largest length of an id, of a job or an item, in bytes: 1,000. It is the same in all stores,
 /// so that a job can move from one to another; an index of Postgres could not hold longer ones.
@@ -140,7 +140,7 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// | what it keeps | methods |
 /// | --- | --- |
 /// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
-/// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `durations`, `jobs` |
+/// | what workers and people look at | `overview`, `item`, `list`, `stats`, `jobs` |
 /// | dead letters, and items that come or go | `redrive`, `make_due`, `purge`, `edit`, `skip`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert`, `update` |
 ///
@@ -259,46 +259,16 @@ pub trait Store: Send + Sync + 'static {
     ) -> StoreFuture<'a, Page<ItemRecord>>;
 
     /// Returns the failures of dead letters and skipped items (within the filter's states),
-    /// grouped; the largest group first. Cheap, however many there are, for a filter with nothing
-    /// but a job, states, a class and a signature; without a job, however many jobs there are.
-    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>>;
-
-    /// Returns what happened in each minute of a job, from the one that `since` is in; minutes in
-    /// which nothing happened are left out. Cheap, however many items there are.
+    /// grouped; the largest group first. Of all of them, it reads as many rows as there are.
     ///
-    /// An item counts in the minute in which it [ended](crate::ItemRecord::ended), a row of history
-    /// in the minute of its settlement, and an imported row in the minute in which its attempt
-    /// ended.
-    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>>;
-
-    /// Returns how long attempts of a job took, by step, from the minute that `since` is in.
-    /// Cheap, however many items there are.
-    ///
-    /// Rows of history count in the same minutes as in [`minutes`](Self::minutes); step times count
-    /// in the minute of their settlement. When a lease is settled, minutes that began more than
-    /// [`DURATIONS_KEPT`] earlier may be forgotten. Steps beyond [`MAX_STEPS`] in a minute may
-    /// count as [`OTHER_STEPS`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use retry_workflow::{MemoryStore, Store, Workflow};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let workflow = Workflow::new("import").store(store.clone());
-    /// let report = workflow
-    ///     .run([17, 18], |_: u32, _| async { Ok::<_, String>(()) })
-    ///     .await?;
-    ///
-    /// let since = store.now() - Duration::from_secs(600);
-    /// for step in store.durations(&report.job.id, since).await?.steps() {
-    ///     println!("{:?}: {:?}", step.step, step.took.percentile(95));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations>;
+    /// With `newest`, only so many failures that were added last are looked at, of the job and the
+    /// states of the filter; the other conditions apply within them. Then it is cheap, however many
+    /// there are.
+    fn stats<'a>(
+        &'a self,
+        filter: &'a Filter,
+        newest: Option<usize>,
+    ) -> StoreFuture<'a, Vec<Group>>;
 
     /// Returns jobs with their counts, the newest first; the first `max` after `after`.
     ///

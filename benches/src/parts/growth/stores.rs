@@ -21,7 +21,7 @@ const WORK: [&str; 3] = ["enqueue", "claim", "settle"];
 
 /// `MIDDLE` stands for the number of the item in the middle.
 const PAGES: [(&str, &str); 9] = [
-    ("the job", "/job?id=night-1&span=24h"),
+    ("the job", "/job?id=night-1"),
     ("dead letters", "/dead-letters"),
     ("… from the middle", "/dead-letters?after=MIDDLE"),
     ("… of the job, from the middle", "/dead-letters?job=night-1&after=MIDDLE"),

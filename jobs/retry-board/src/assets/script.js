@@ -149,19 +149,15 @@
     dateStyle: "medium",
     timeStyle: "medium",
   });
-  const clock = { hour: "2-digit", minute: "2-digit" };
-  const clocks = {
-    hours: new Intl.DateTimeFormat(undefined, clock),
-    days: new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", ...clock }),
-  };
+  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
   const localise = (root) => {
     for (const time of root.querySelectorAll("time[datetime]")) {
       const date = new Date(time.dateTime);
       if (Number.isNaN(date.getTime())) continue;
       if ("local" in time.dataset) {
         time.textContent = moment.format(date);
-      } else if (time.dataset.clock in clocks) {
-        time.textContent = clocks[time.dataset.clock].format(date);
+      } else if ("clock" in time.dataset) {
+        time.textContent = clock.format(date);
       } else if ("hint" in time.dataset && !time.title.includes(" · ")) {
         time.title = `${moment.format(date)} · ${time.title}`;
       }

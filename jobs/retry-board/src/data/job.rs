@@ -1,18 +1,16 @@
-//! One job: its state, what it is waiting for, its recent progress, how long its steps take, why
-//! items failed, and its tasks.
+//! One job: its state, what it is waiting for, its recent progress, why items failed, and its tasks.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use retry_workflow::job::{BreakerRecord, Dependencies, PendingRequest, State, Unit, Waits};
-use retry_workflow::store::{Group, Minute};
+use retry_workflow::store::NEWEST_FAILURES;
 use retry_workflow::{Filter, ItemState, Job, Store, StoreError, Timestamp};
 use serde::Serialize;
 
 use super::bounded;
 use super::jobs::JobLine;
-use super::letters::GroupLine;
-use super::steps::StepTable;
+use super::letters::{GroupLine, of_newest};
+use super::samples::{Sample, Samples};
 
 /// The data of a job's page.
 #[derive(Debug, Serialize)]
@@ -28,15 +26,14 @@ pub(crate) struct JobPage {
     /// The pending request to its workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<PendingRequest>,
-    /// The counts of each minute within `span`.
-    pub(crate) minutes: Vec<Minute>,
-    /// The time span of the minutes, in seconds.
-    pub(crate) span: u64,
-    /// The durations of its steps in the last minutes, if any attempt ended in them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) took: Option<StepTable>,
+    /// Its counts while it is watched, the oldest first.
+    #[serde(skip)]
+    pub(crate) samples: Vec<Sample>,
     /// Its failures, the largest group first.
     pub(crate) groups: Vec<GroupLine>,
+    /// Set if the groups are those of its newest failures: the number of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) groups_of_newest: Option<usize>,
     /// The number of groups that are not shown.
     pub(crate) more_groups: usize,
     /// Its tasks, if it is a graph.
@@ -88,20 +85,12 @@ const TASKS: usize = 200;
 /// The number of tasks that are read at a time.
 const BATCH: usize = 500;
 
-/// The time spans of the chart, by the name in the address.
-pub(crate) const SPANS: [(&str, Duration); 4] = [
-    ("1h", Duration::from_secs(3_600)),
-    ("6h", Duration::from_secs(6 * 3_600)),
-    ("24h", Duration::from_secs(24 * 3_600)),
-    ("7d", Duration::from_secs(7 * 24 * 3_600)),
-];
-
 impl JobPage {
     /// Loads the page; `None` if the job does not exist.
     pub(crate) async fn load(
         store: &dyn Store,
+        samples: &Samples,
         id: &str,
-        span: Duration,
     ) -> Result<Option<Self>, StoreError> {
         let Some(job) = Job::find(store, id).await? else { return Ok(None) };
         let now = store.now();
@@ -112,13 +101,14 @@ impl JobPage {
         let waiting = waits.lines(&counts, unit, now);
         let breaker = BreakerRecord::find(store, id).await?;
         let failed = Filter::job(id).states([ItemState::Dead, ItemState::Skipped]);
-        let groups: Vec<Group> =
-            if counts.failed() > 0 { store.stats(&failed).await? } else { Vec::new() };
-        // For a job that has ended, show the period before its end.
-        let end = job.ended.filter(|_| counts.unfinished() == 0).unwrap_or(now);
+        let groups = match counts.failed() {
+            0 => Vec::new(),
+            _ => store.stats(&failed, Some(NEWEST_FAILURES)).await?,
+        };
+        let samples = samples.add(id, &counts, now);
         Ok(Some(Self {
             requested: job.requested(now),
-            job: JobLine::load(store, &job, counts, now).await?,
+            job: JobLine::new(&job, counts, &samples, now),
             waits,
             waiting: waiting.into_iter().map(|(what, text)| Wait { what, text }).collect(),
             breaker: breaker.map(|breaker| Breaker {
@@ -127,14 +117,20 @@ impl JobPage {
                 open_until: breaker.open_until,
                 held_until: breaker.held_until,
             }),
-            minutes: store.minutes(id, end - span).await?,
-            span: span.as_secs(),
-            took: StepTable::load(store, id, end).await?,
+            samples,
+            groups_of_newest: of_newest(counts.failed()),
             more_groups: groups.len().saturating_sub(GROUPS),
             groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
             tasks,
             now,
         }))
+    }
+
+    /// Returns whether items have ended while the job was watched.
+    pub(crate) fn has_progress(&self) -> bool {
+        self.samples.first().zip(self.samples.last()).is_some_and(|(first, last)| {
+            (first.succeeded, first.failed) != (last.succeeded, last.failed)
+        })
     }
 
     pub(crate) fn unit(&self) -> Unit {
@@ -144,12 +140,6 @@ impl JobPage {
     /// Returns whether items wait for their next attempt, and nothing is due before.
     pub(crate) fn has_waiting_items(&self) -> bool {
         self.job.counts.pending > 0 && self.waits.next_due.is_some_and(|due| due > self.now)
-    }
-
-    /// The end of the chart's period.
-    pub(crate) fn end(&self) -> Timestamp {
-        let ended = self.job.ended.filter(|_| self.job.counts.unfinished() == 0);
-        ended.unwrap_or(self.now)
     }
 }
 

@@ -1,12 +1,11 @@
 //! The jobs of a store, page by page: state, rate, and estimated time left.
 
-use std::time::Duration;
-
-use retry_workflow::store::{Cursor, Minute};
+use retry_workflow::store::Cursor;
 use retry_workflow::{Counts, Job, JobStatus, Store, StoreError, Timestamp};
 use serde::Serialize;
 
 use super::bounded;
+use super::samples::{Sample, Samples, rate};
 
 /// The number of jobs on a page.
 pub(crate) const PAGE: usize = 50;
@@ -45,7 +44,7 @@ pub(crate) struct JobLine {
     /// Set if all of its items are known.
     pub(crate) input_complete: bool,
     pub(crate) counts: Counts,
-    /// The recent rate at which items end.
+    /// The recent rate at which items end, while the job is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) items_per_minute: Option<f64>,
     /// The estimated time left at that rate.
@@ -53,42 +52,30 @@ pub(crate) struct JobLine {
     pub(crate) seconds_left: Option<u64>,
 }
 
-/// The period over which the rate is measured.
-const RECENT: Duration = Duration::from_secs(5 * 60);
-
 impl Jobs {
-    pub(crate) async fn load(store: &dyn Store, after: Option<Cursor>) -> Result<Self, StoreError> {
+    pub(crate) async fn load(
+        store: &dyn Store,
+        samples: &Samples,
+        after: Option<Cursor>,
+    ) -> Result<Self, StoreError> {
         let now = store.now();
         let page = Job::page(store, after, PAGE).await?;
-        let mut jobs = Vec::with_capacity(page.items.len());
-        for (job, counts) in page.items {
-            jobs.push(JobLine::load(store, &job, counts, now).await?);
-        }
+        let line = |(job, counts): (Job, Counts)| {
+            let is_running = job.status == JobStatus::Running && counts.unfinished() > 0;
+            let samples = if is_running { samples.add(&job.id, &counts, now) } else { Vec::new() };
+            JobLine::new(&job, counts, &samples, now)
+        };
+        let jobs = page.items.into_iter().map(line).collect();
         Ok(Self { jobs, next: page.next, is_later: after.is_some(), now })
     }
 }
 
 impl JobLine {
-    /// Returns whether items of it have not ended, or may be added.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        self.status != "finished" || self.counts.unfinished() > 0
-    }
-
-    pub(crate) async fn load(
-        store: &dyn Store,
-        job: &Job,
-        counts: Counts,
-        now: Timestamp,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn new(job: &Job, counts: Counts, samples: &[Sample], now: Timestamp) -> Self {
         let is_running = job.status == JobStatus::Running && counts.unfinished() > 0;
-        let rate = if is_running {
-            let since = job.created.max(now - RECENT);
-            rate(&store.minutes(&job.id, since).await?, since, now)
-        } else {
-            None
-        };
+        let rate = if is_running { rate(samples) } else { None };
         let status = job.status_with(&counts);
-        Ok(Self {
+        Self {
             id: bounded::id(&job.id),
             name: bounded::id(&job.name),
             status: status.as_str(),
@@ -106,7 +93,12 @@ impl JobLine {
             seconds_left: rate.and_then(|rate| seconds(counts.unfinished(), rate)),
             items_per_minute: rate,
             counts,
-        })
+        }
+    }
+
+    /// Returns whether items of it have not ended, or may be added.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.status != "finished" || self.counts.unfinished() > 0
     }
 
     /// The percentage of items that have ended.
@@ -118,18 +110,6 @@ impl JobLine {
 pub(crate) fn percent(part: u64, whole: u64) -> u64 {
     let percent = u128::from(part) * 100 / u128::from(whole.max(1));
     u64::try_from(percent).unwrap_or(100)
-}
-
-/// The number of items that ended per minute, if there are any.
-fn rate(minutes: &[Minute], since: Timestamp, now: Timestamp) -> Option<f64> {
-    let ended = minutes.iter().fold(0_u64, |sum, one| {
-        sum.saturating_add(one.succeeded).saturating_add(one.dead).saturating_add(one.skipped)
-    });
-    // Count the first minute from its beginning.
-    let first = minutes.first().map_or(since, |first| first.minute.max(since));
-    let minutes = now.since(first).max(Duration::from_secs(1)).as_secs_f64() / 60.0;
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    (ended > 0).then(|| (ended as f64 / minutes * 10.0).round() / 10.0)
 }
 
 fn seconds(left: u64, per_minute: f64) -> Option<u64> {

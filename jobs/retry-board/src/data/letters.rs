@@ -1,9 +1,8 @@
 //! Dead letters that match a filter: in groups of similar failures, and one by one.
 
-use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::{Cursor, Group, HourCount};
+use retry_workflow::store::{Cursor, Group, HourCount, NEWEST_FAILURES};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, StoreError, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -23,7 +22,6 @@ const ROWS: usize = 20_000;
 const AT_MOST: Duration = Duration::from_millis(60);
 /// The number of rows that a text search reads between two readings of the clock.
 const BATCH: usize = 500;
-const HOUR: Duration = Duration::from_secs(3_600);
 /// The limit for messages in lists.
 const MESSAGE: usize = 300;
 
@@ -85,8 +83,8 @@ impl FilterFields {
         filter.until = self.until.as_deref().map(time).transpose()?;
         filter.states = self.states()?;
         if let Some(given) = &self.signature {
-            let mut failed = of_any_time(&filter);
-            failed.states.get_or_insert_with(|| vec![ItemState::Dead]);
+            let mut failed = filter.clone();
+            (failed.since, failed.until) = (None, None);
             // A signature that is given in full is valid even if no item has it any more.
             filter.signature = Some(match letters.signature(&failed, given).await {
                 Ok(signature) => signature.as_str().to_owned(),
@@ -252,7 +250,11 @@ pub(crate) struct Letters {
     pub(crate) groups: Vec<GroupLine>,
     /// The number of groups that are not shown.
     pub(crate) more_groups: usize,
-    /// The number of items in all groups.
+    /// Set if the groups are those of the newest failures: the number of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) groups_of_newest: Option<usize>,
+    /// The number of dead letters of the job or the store; with any other filter, that of the items
+    /// in all groups.
     pub(crate) count: u64,
     pub(crate) items: Vec<ItemLine>,
     /// The cursor of the next page.
@@ -277,19 +279,31 @@ impl Letters {
         let began = Instant::now();
         let filter = fields.filter(letters).await?;
         // The groups ignore the text, which can only be found by reading each item.
-        let groups = match after {
-            None => groups(letters, &filter).await?,
-            Some(_) => Vec::new(),
+        let (groups, failures) = match after {
+            None => (
+                letters.store().stats(&filter, Some(NEWEST_FAILURES)).await?,
+                failures(letters, &filter).await?,
+            ),
+            Some(_) => (Vec::new(), 0),
         };
+        let groups_of_newest = of_newest(failures);
+        let mut bare = Filter::default();
+        bare.job.clone_from(&filter.job);
         let has_failure = filter.class.is_some() || filter.signature.is_some();
-        let found = if after.is_none() && has_failure && groups.is_empty() {
+        let is_whole = after.is_none() && groups_of_newest.is_none();
+        let found = if is_whole && has_failure && groups.is_empty() {
             // Without a group, no item matches the filter.
             SearchResult::default()
         } else {
             SearchResult::search(letters, &filter, fields.text.as_deref(), after, began).await?
         };
         Ok(Self {
-            count: groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)),
+            count: if filter == bare {
+                failures
+            } else {
+                groups.iter().fold(0, |sum, group| sum.saturating_add(group.count))
+            },
+            groups_of_newest,
             more_groups: groups.len().saturating_sub(GROUPS),
             groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
             items: found.items.iter().map(ItemLine::new).collect(),
@@ -301,42 +315,19 @@ impl Letters {
             filter: fields,
         })
     }
-
-    /// Returns whether the groups are rounded to whole hours, while the items are not.
-    pub(crate) fn has_whole_hours(&self) -> bool {
-        self.filter.since.is_some() || self.filter.until.is_some()
-    }
 }
 
-fn of_any_time(filter: &Filter) -> Filter {
-    let mut any = filter.clone();
-    (any.since, any.until) = (None, None);
-    any
+/// The number of items of the job or the store in the states of failures that a filter selects.
+async fn failures(letters: &DeadLetters, filter: &Filter) -> Result<u64, StoreError> {
+    let (dead, skipped) = letters.totals(filter.job.as_deref()).await?;
+    let states = [(ItemState::Dead, dead), (ItemState::Skipped, skipped)];
+    let meant = states.into_iter().filter(|(state, _)| filter.wants_state(*state));
+    Ok(meant.fold(0, |sum, (_, count)| sum.saturating_add(count)))
 }
 
-/// The groups that a filter selects. Time limits are rounded to whole hours, because the store
-/// keeps counts per hour; exact limits would mean reading every item.
-async fn groups(letters: &DeadLetters, filter: &Filter) -> Result<Vec<Group>, StoreError> {
-    let (since, until) = (filter.since, filter.until);
-    let mut groups = letters.stats(&of_any_time(filter)).await?;
-    if since.is_none() && until.is_none() {
-        return Ok(groups);
-    }
-    groups.retain_mut(|group| {
-        group.hours.retain(|one| {
-            until.is_none_or(|until| one.hour < until)
-                && since.is_none_or(|since| one.hour + HOUR > since)
-        });
-        let [Some(first), Some(last)] = [group.hours.first(), group.hours.last()] else {
-            return false;
-        };
-        group.first = group.first.max(first.hour);
-        group.last = group.last.min(last.hour + HOUR);
-        group.count = group.hours.iter().fold(0, |sum, one| sum.saturating_add(one.count));
-        true
-    });
-    groups.sort_by_key(|group| Reverse(group.count));
-    Ok(groups)
+/// The number of newest failures that a page looks at, if there are more.
+pub(crate) fn of_newest(failures: u64) -> Option<usize> {
+    (failures > NEWEST_FAILURES as u64).then_some(NEWEST_FAILURES)
 }
 
 /// A page of items, or the part of it that was found in time.

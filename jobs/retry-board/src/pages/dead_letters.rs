@@ -42,7 +42,9 @@ fn main(context: &RequestContext, letters: &Letters) -> Markup {
             @if letters.count > 0 && !letters.is_later && filter.text.is_none() {
                 span.muted #count {
                     (count(letters.count, if is_dead(filter) { "dead letter" } else { "failure" }))
-                    " in " (count(u64::try_from(letters.groups.len() + letters.more_groups).unwrap_or(0), "group"))
+                    @if letters.groups_of_newest.is_none() {
+                        " in " (count(u64::try_from(letters.groups.len() + letters.more_groups).unwrap_or(0), "group"))
+                    }
                 }
             }
             (actions(context, letters))
@@ -51,7 +53,7 @@ fn main(context: &RequestContext, letters: &Letters) -> Markup {
         @if !letters.groups.is_empty() {
             section.panel aria-labelledby="groups-heading" {
                 h2 #groups-heading { "By signature" }
-                @if letters.has_whole_hours() { p.muted.under { "Counts are for whole hours." } }
+                (of_newest(letters.groups_of_newest))
                 (groups(&letters.groups, filter.job.as_deref(), letters.now))
                 @if letters.more_groups > 0 { p.muted { (thousands(u64::try_from(letters.more_groups).unwrap_or(0))) " smaller groups are not shown: filter by job or class to see them" } }
             }
@@ -107,6 +109,15 @@ fn filter_form(filter: &FilterFields) -> Markup {
                 button { "Filter" }
                 @if !filter.is_empty() { a #clear href="dead-letters" { "Clear" } }
             }
+        }
+    }
+}
+
+/// Says that groups are those of the newest failures, if there are more.
+pub(crate) fn of_newest(newest: Option<usize>) -> Markup {
+    html! {
+        @if let Some(newest) = newest {
+            p.muted.under { "Of the newest " (thousands(u64::try_from(newest).unwrap_or(u64::MAX))) " failures." }
         }
     }
 }

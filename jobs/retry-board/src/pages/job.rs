@@ -1,17 +1,12 @@
-//! A job: its state, what it is waiting for, its recent progress, how long its steps take, why
-//! items failed, and its tasks.
-
-use std::time::Duration;
+//! A job: its state, what it is waiting for, its recent progress, why items failed, and its tasks.
 
 use axum::response::Response;
 use maud::{Markup, html};
 use retry_workflow::job::Request;
-use retry_workflow::store::Histogram;
-use retry_workflow::words::{count, duration, in_a_while, thousands, total};
+use retry_workflow::words::{count, in_a_while, thousands, total};
 
 use super::{answer, buttons, dead_letters, jobs};
-use crate::data::job::{JobPage, SPANS, Tasks};
-use crate::data::steps::StepTable;
+use crate::data::job::{JobPage, Tasks};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{how_to_resume, line};
 use crate::parts::{badge, chart, graph, table, time};
@@ -105,23 +100,21 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
                 }
             }
         }
-        section.panel aria-labelledby="rate-heading" {
-            div.head {
-                h2 #rate-heading { "Over time" }
-                nav.spans aria-label="Time shown" {
-                    @for (word, span) in SPANS {
-                        a href=(Address::new("job").with("id", &job.id).with("span", word).text())
-                            aria-current=[(span.as_secs() == page.span).then_some("true")] { (word) }
-                    }
+        @if counts.unfinished() > 0 || page.has_progress() {
+            section.panel aria-labelledby="rate-heading" {
+                h2 #rate-heading { "Last ten minutes" }
+                @if page.samples.len() > 1 {
+                    (chart::progress(&page.samples, page.now))
+                } @else {
+                    p.muted.under { "Counted while this page is open." }
                 }
             }
-            (chart::minutes(&page.minutes, page.end(), Duration::from_secs(page.span)))
         }
-        @if let Some(steps) = &page.took { (step_section(page, steps)) }
         @if let Some(tasks) = &page.tasks { (task_section(&job.id, tasks)) }
         @if !page.groups.is_empty() {
             section.panel aria-labelledby="failures-heading" {
                 h2 #failures-heading { "Failures" }
+                (dead_letters::of_newest(page.groups_of_newest))
                 (dead_letters::groups(&page.groups, Some(&job.id), page.now))
                 @if page.more_groups > 0 {
                     p { a href=(Address::new("dead-letters").with("job", &job.id).text()) { (page.more_groups) " more groups" } }
@@ -129,46 +122,6 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
             }
         }
     }
-}
-
-fn step_section(page: &JobPage, steps: &StepTable) -> Markup {
-    let minutes = count(steps.span / 60, "minute");
-    html! {
-        section.panel #took aria-labelledby="took-heading" {
-            h2 #took-heading { "How long steps take" }
-            table.cards {
-                caption {
-                    "Attempts that ended in the last " (minutes)
-                    @if page.end() < page.now { " before the job did" }
-                    "; estimates, at most 23 % off"
-                }
-                (table::head(&["Step", ">Attempts", ">Median", ">95th percentile", ">99th percentile"]))
-                tbody {
-                    @for one in &steps.steps {
-                        tr data-step=(one.step.as_deref().map(line).unwrap_or_default()) {
-                            th scope="row" data-label="Step" {
-                                @match &one.step {
-                                    Some(step) => { (line(step)) }
-                                    None => { span.muted { "attempt as a whole" } }
-                                }
-                            }
-                            td.number data-label="Attempts" { (thousands(one.attempts)) }
-                            td.number data-label="Median" { (estimate(one.median)) }
-                            td.number data-label="95th percentile" { (estimate(one.p95)) }
-                            td.number data-label="99th percentile" { (estimate(one.p99)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Formats a duration of the histogram, which reports a duration that is too short for it as the
-/// bound of its first bucket.
-fn estimate(took: Duration) -> String {
-    let bound = if Some(took) == Histogram::upper_bound(0) { "≤" } else { "" };
-    format!("{bound}{}", duration(took))
 }
 
 fn task_section(job: &str, tasks: &Tasks) -> Markup {

@@ -1,13 +1,12 @@
 //! Charts as SVG: colours come from the style sheet, and each chart describes itself in words.
 
-use std::time::Duration;
-
 use maud::{Markup, html};
-use retry_workflow::store::{HourCount, Minute};
+use retry_workflow::store::HourCount;
 use retry_workflow::words::{count, moment, thousands};
 use retry_workflow::{Counts, Timestamp};
 
 use super::time;
+use crate::data::samples::{SPAN, Sample};
 
 /// Formats a coordinate to a hundredth of a pixel.
 pub(crate) fn px(number: f64) -> String {
@@ -85,19 +84,19 @@ pub(crate) fn sparkline(hours: &[HourCount], now: Timestamp) -> Markup {
     }
 }
 
-/// The items that succeeded and failed in each slot of the period.
-pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Markup {
+/// The items that succeeded and failed in each slot of the period before `end`.
+pub(crate) fn progress(samples: &[Sample], end: Timestamp) -> Markup {
     const SLOTS: u32 = 60;
-    let slot = span / SLOTS;
-    let begin = end - span;
+    let begin = end - SPAN;
     let mut slots = [(0_u64, 0_u64, 0_u64); SLOTS as usize];
-    for minute in minutes {
-        let at = minute.minute.since(begin).as_micros() / slot.as_micros().max(1);
+    for (before, after) in samples.iter().zip(samples.iter().skip(1)) {
+        let new = after.since(before);
+        let at = new.at.since(begin).as_micros() / (SPAN / SLOTS).as_micros();
         let at = usize::try_from(at).unwrap_or(usize::MAX).min(slots.len() - 1);
         let (good, bad, failed) = &mut slots[at];
-        *good = good.saturating_add(minute.succeeded);
-        *bad = bad.saturating_add(minute.dead).saturating_add(minute.skipped);
-        *failed = failed.saturating_add(minute.failed);
+        *good = good.saturating_add(new.succeeded);
+        *bad = bad.saturating_add(new.failed);
+        *failed = failed.saturating_add(new.failed_attempts);
     }
     let sum = |of: fn(&(u64, u64, u64)) -> u64| slots.iter().map(of).fold(0, u64::saturating_add);
     let (good, bad, failed) = (sum(|slot| slot.0), sum(|slot| slot.1), sum(|slot| slot.2));
@@ -107,10 +106,10 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
     let (high, width) = (112.0, 11.0);
     let height = |number: u64| float(number) / float(top) * high;
     let label = format!(
-        "{} succeeded, {} failed for good, {} attempts failed, from {} to {}",
+        "{} succeeded, {} failed for good, {} failed, from {} to {}",
         thousands(good),
         thousands(bad),
-        thousands(failed),
+        count(failed, "attempt"),
         moment(begin),
         moment(end)
     );
@@ -129,7 +128,7 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
                 span { @if top.is_multiple_of(2) { (short(top / 2)) } }
                 span { "0" }
             }
-            svg.minutes viewBox="0 0 660 112" preserveAspectRatio="none" role="img" aria-label=(label) {
+            svg.progress-chart viewBox="0 0 660 112" preserveAspectRatio="none" role="img" aria-label=(label) {
                 title { (label) }
                 @for part in 0..=2_u64 {
                     @let y = high * float(part) / 2.0;
@@ -148,7 +147,7 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
                     polyline.failed points=(points.join(" ")) {}
                 }
             }
-            div.x aria-hidden="true" { (time::clock(begin, span)) (time::clock(end, span)) }
+            div.x aria-hidden="true" { (time::clock(begin)) (time::clock(end)) }
         }
         ul.legend {
             li { span.key.succeeded {} (thousands(good)) " succeeded" }

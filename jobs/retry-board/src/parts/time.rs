@@ -24,14 +24,11 @@ pub(crate) fn relative(now: Timestamp, time: Timestamp) -> Markup {
     html! { time datetime=(time) title=(utc(time)) data-hint { "in " (age(time, now)) } }
 }
 
-/// A time without the parts that are obvious within such a period.
-pub(crate) fn clock(time: Timestamp, span: Duration) -> Markup {
-    let has_days = span > Duration::from_secs(86_400);
-    let text = moment(time);
-    let text = if has_days { text.get(5..16) } else { text.get(11..16) };
+/// A time without its day.
+pub(crate) fn clock(time: Timestamp) -> Markup {
     html! {
-        time datetime=(time) title=(utc(time)) data-clock=(if has_days { "days" } else { "hours" }) {
-            (text.unwrap_or_default()) " UTC"
+        time datetime=(time) title=(utc(time)) data-clock {
+            (moment(time).get(11..16).unwrap_or_default()) " UTC"
         }
     }
 }

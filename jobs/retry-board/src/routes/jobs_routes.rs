@@ -22,9 +22,10 @@ use crate::actions::once::Once;
 use crate::actions::{ACTIONS, Actor, export};
 use crate::board::{Board, Mounted};
 use crate::data::item::ItemPage;
-use crate::data::job::{JobPage, SPANS};
+use crate::data::job::JobPage;
 use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
+use crate::data::samples::Samples;
 use crate::live::{Live, MAX_TOPICS, PollError, Polled};
 use crate::page_group::PageGroup;
 use crate::pages::{confirm, dead_letters, item, job, jobs};
@@ -38,6 +39,7 @@ struct JobsState {
     store: Arc<dyn Store>,
     board: Arc<Board>,
     once: Arc<Once>,
+    samples: Arc<Samples>,
     live: Live,
 }
 
@@ -48,9 +50,11 @@ impl JobsState {
 }
 
 pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
-    let (polled_store, mounted) = (store.clone(), Arc::clone(&board.mounted));
+    let samples = Arc::<Samples>::default();
+    let polled = (store.clone(), Arc::clone(&samples), Arc::clone(&board.mounted));
     let state = JobsState {
-        live: Live::new(move |topic| poll(polled_store.clone(), Arc::clone(&mounted), topic)),
+        live: Live::new(move |topic| poll(polled.clone(), topic)),
+        samples,
         store,
         board: Arc::clone(board),
         once: Arc::default(),
@@ -105,7 +109,8 @@ async fn all_jobs(
     context: RequestContext,
     Params(query): Params<JobsQuery>,
 ) -> Answer {
-    let view = Jobs::load(&*state.store, cursor(query.after.as_deref())?).await?;
+    let after = cursor(query.after.as_deref())?;
+    let view = Jobs::load(&*state.store, &state.samples, after).await?;
     Ok(jobs::page(&context, &view, query.done.notice(&state.once)))
 }
 
@@ -113,7 +118,6 @@ async fn all_jobs(
 #[serde(default)]
 struct JobQuery {
     id: String,
-    span: Option<String>,
     #[serde(flatten)]
     done: DoneQuery,
 }
@@ -123,11 +127,7 @@ async fn one_job(
     context: RequestContext,
     Params(query): Params<JobQuery>,
 ) -> Answer {
-    let wanted = query.span.as_deref().unwrap_or(SPANS[0].0);
-    let Some((_, span)) = SPANS.into_iter().find(|(word, _)| *word == wanted) else {
-        return Err(Problem::bad(format!("\"{wanted}\" is not a span: write 1h, 6h, 24h or 7d")));
-    };
-    let view = JobPage::load(&*state.store, &query.id, span).await?;
+    let view = JobPage::load(&*state.store, &state.samples, &query.id).await?;
     let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
     Ok(job::page(&context, &view, query.done.notice(&state.once)))
 }
@@ -273,15 +273,28 @@ async fn live(
 }
 
 /// Polls a job, the newest of all jobs, or the policies.
-async fn poll(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Polled {
+async fn poll(
+    (store, samples, mounted): (Arc<dyn Store>, Arc<Samples>, Arc<Mounted>),
+    topic: String,
+) -> Polled {
     if topic == "policies" {
         return mounted.poll_policies().ok_or(PollError::Failed);
     }
     let seen = async {
         Ok::<_, StoreError>(match topic.strip_prefix("job/") {
-            Some(id) => format!("{:?}", (Job::find(&*store, id).await?, store.counts(id).await?)),
+            Some(id) => {
+                let (job, counts) = (Job::find(&*store, id).await?, store.counts(id).await?);
+                samples.add(id, &counts, store.now());
+                format!("{:?}", (job, counts))
+            }
             // Compare the stored rows without parsing their records, which would take longer.
-            None => format!("{:?}", store.jobs(None, PAGE).await?),
+            None => {
+                let (page, now) = (store.jobs(None, PAGE).await?, store.now());
+                for row in page.items.iter().filter(|row| row.counts.unfinished() > 0) {
+                    samples.add(&row.job, &row.counts, now);
+                }
+                format!("{page:?}")
+            }
         })
     };
     let mut hasher = DefaultHasher::new();

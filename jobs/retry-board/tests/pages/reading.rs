@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
-use retry_workflow::store::NewItem;
-use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem};
-use retry_workflow::{ItemContext, Job, JobRunner, MemoryStore, Work, Workflow, keyed};
-use serde_json::Value;
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, NewItem, Selection, Settled, Settlement,
+};
+use retry_workflow::{Failure, ItemContext, Job, MemoryStore, Store, Workflow, keyed};
 
 use crate::support::{ask, get, read_only};
 
@@ -16,7 +16,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const PAGES: [&str; 6] = [
     "jobs",
     "job?id=import-1",
-    "job?id=release-1&span=24h",
+    "job?id=release-1",
     "dead-letters",
     "item?job=import-1&id=3",
     "policies",
@@ -71,8 +71,7 @@ async fn pages_show_the_contents_of_the_store() {
     assert_eq!(job["groups"][0]["signature"], "order <n> has no <text>");
     assert_eq!(job["groups"][0]["count"], 2);
     assert!(job["groups"][0]["advice"].as_str().unwrap().contains("re-drive"));
-    let minutes = job["minutes"].as_array().unwrap();
-    assert_eq!(minutes.iter().map(|one| one["succeeded"].as_u64().unwrap()).sum::<u64>(), 4);
+    assert!(job.get("groups_of_newest").is_none(), "there are no others");
 
     let graph = get(&app, "/api/job?id=release-1").await.json();
     let tasks = graph["tasks"]["tasks"].as_array().unwrap();
@@ -90,46 +89,39 @@ async fn pages_show_the_contents_of_the_store() {
     get(&app, "/item?job=import-1&id=3").await.says("<time datetime=").says("attempt 2");
 }
 
-/// Most items take 250 ms, and two of them two minutes.
-struct Load;
-
-impl Work for Load {
-    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
-        let timer = AttemptTimer::start();
-        let is_slow = ["98", "99"].contains(&item.context.id());
-        tokio::time::sleep(if is_slow { 2 * MINUTE } else { Duration::from_millis(250) }).await;
-        let report = AttemptReport::succeeded(timer, None);
-        report.step_time("<b>load</b>", Duration::from_millis(20)).step_time("skip", Duration::ZERO)
-    }
-}
-
-/// In the last ten minutes of the job, however long ago that was.
+/// A store has no history of its counts: they are compared from one look to the next.
 #[tokio::test(start_paused = true)]
-async fn a_job_shows_the_duration_of_its_steps() {
+async fn a_job_shows_its_rate_and_a_chart_while_it_is_watched() {
     let store = MemoryStore::new();
-    let none = Job::create(&store, "empty", None).await.unwrap();
-    let page = format!("/job?id={}", none.id);
-    let none = get(&retry_board::jobs(store.clone()), &page).await;
-    assert!(!none.text.contains("How long steps take"), "nothing has ended");
+    let job = Job::create(&store, "import", None).await.unwrap();
+    let items = ["a", "b", "c", "d"].map(|id| NewItem::new(id, "1")).into();
+    assert_eq!(store.enqueue(&job.id, items, store.now()).await, Ok(4));
+    let app = retry_board::jobs(store.clone());
+    let page = format!("/job?id={}", job.id);
+    let first = get(&app, &page).await;
+    first.says("Counted while this page is open.");
+    assert!(!first.text.contains("/min"), "nothing to compare with");
 
-    let items: Vec<_> = (0..100).map(|number| NewItem::new(number.to_string(), "1")).collect();
-    let job = JobRunner::new("import").store(store.clone()).max_parallel(100);
-    assert!(job.run(items.into_iter(), Load).await.unwrap().is_success());
-    tokio::time::advance(300 * MINUTE).await;
-
-    let app = retry_board::jobs(store);
-    let page = get(&app, "/job?id=import-1").await;
-    page.says("How long steps take").says("in the last 10 minutes before the job did");
-    page.says("attempt as a whole").says("&lt;b&gt;load&lt;/b&gt;").says("270ms").says("18ms");
-    page.says("≤1ms");
-    let took = get(&app, "/api/job?id=import-1").await.json()["took"].clone();
-    assert_eq!(took["span"], 600);
-    let steps = took["steps"].as_array().unwrap();
-    let [whole, load, skip] = &steps[..] else { panic!("{steps:?}") };
-    assert_eq!((&whole["step"], &whole["attempts"]), (&Value::Null, &100.into()));
-    assert_eq!((&whole["median"], &whole["p99"]), (&0.27.into(), &120.0.into()));
-    assert_eq!((&load["step"], &load["p95"]), (&"<b>load</b>".into(), &0.018.into()));
-    assert_eq!((&skip["step"], &skip["p95"]), (&"skip".into(), &0.001.into()));
+    let two = Selection::Items { max: 2, starts: 2 };
+    let leases = store.claim(&job.id, "worker", store.now(), two, MINUTE).await.unwrap();
+    let ends = [
+        (AttemptOutcome::Succeeded, Settled::Succeeded(None)),
+        (AttemptOutcome::Failed, Settled::Dead(Failure::new("other", "no"))),
+    ];
+    let ends = leases.iter().zip(ends).map(|(lease, (outcome, end))| {
+        let row = AttemptRecord::new("worker", store.now(), outcome);
+        Settlement::new(lease.key, end, vec![row])
+    });
+    store.settle(ends.collect(), Vec::new(), store.now()).await.unwrap();
+    tokio::time::advance(MINUTE).await;
+    get(&app, &page).await.says("1 succeeded, 1 failed for good, 1 attempt failed").says("2/min");
+    tokio::time::advance(MINUTE).await;
+    let line = get(&app, "/api/jobs").await.json()["jobs"][0].clone();
+    assert_eq!((&line["items_per_minute"], &line["seconds_left"]), (&1.0.into(), &120.into()));
+    // Ten minutes later, nothing has ended within the chart and the rate.
+    tokio::time::advance(11 * MINUTE).await;
+    let line = get(&app, "/api/jobs").await.json()["jobs"][0].clone();
+    assert!(line.get("items_per_minute").is_none(), "{line}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,7 +163,6 @@ async fn dead_letters_are_filtered_by_the_address() {
     };
     assert_eq!(counted("?since=1h+ago").await, Some(3));
     assert_eq!(counted("?until=2001-01-01").await, Some(0));
-    get(&app, "/dead-letters?since=1h+ago").await.says("Counts are for whole hours.");
     let groups = get(&app, "/api/dead-letters").await.json()["groups"].clone();
     let id = groups[0]["id"].as_str().unwrap();
     assert_eq!(items(&format!("?signature={}", &id[..6])).await, ["3", "6"]);
@@ -182,7 +173,6 @@ async fn dead_letters_are_filtered_by_the_address() {
 async fn invalid_parameters_are_refused_with_the_valid_form() {
     let app = read_only().await;
     for (page, says) in [
-        ("job?id=import-1&span=2h", "write 1h, 6h, 24h or 7d"),
         ("jobs?after=x", "is not a place in a list"),
         ("dead-letters?since=yesterday", "2h ago"),
         ("dead-letters?state=gone", "write pending, leased"),

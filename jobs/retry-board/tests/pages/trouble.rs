@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retry_workflow::store::{
-    Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settlement, Start, StoreFuture, Waiting,
+    Change, Choose, Cursor, Group, JobRow, Lease, LeaseKey, NewItem, Overview, Page, Selection,
+    Settlement, Start, StoreFuture, Waiting,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
@@ -37,9 +37,6 @@ macro_rules! broken_otherwise {
             fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
             fn overview(job: &'a str, most_waiting: u64) -> Overview;
             fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
-            fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
-            fn durations(job: &'a str, since: Timestamp) -> Durations;
-            fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
             fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration, by: Option<&'a str>) -> u64;
             fn purge(filter: &'a Filter) -> u64;
             fn make_due(job: &'a str, which: Waiting, max: usize, now: Timestamp) -> u64;
@@ -60,7 +57,8 @@ impl Store for Broken {
     broken_otherwise!();
     broken! {
         fn list(filter: &'a Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
-        fn stats(filter: &'a Filter) -> Vec<Group>;
+        fn stats(filter: &'a Filter, newest: Option<usize>) -> Vec<Group>;
+        fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
     }
 }
 
@@ -80,8 +78,12 @@ impl Store for Endless {
         Box::pin(async move { Ok(Page::new(Vec::new(), Some(Cursor(last + 1)))) })
     }
 
-    fn stats<'a>(&'a self, _: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
+    fn stats<'a>(&'a self, _: &'a Filter, _: Option<usize>) -> StoreFuture<'a, Vec<Group>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn jobs(&self, _: Option<Cursor>, _: usize) -> StoreFuture<'_, Page<JobRow>> {
+        Box::pin(async { Ok(Page::new(Vec::new(), None)) })
     }
 }
 

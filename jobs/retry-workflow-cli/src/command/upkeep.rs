@@ -10,7 +10,7 @@ use super::store::Address;
 use crate::runner::Origin;
 use crate::terminal::text::{argument, count, one_line, thousands};
 use retry_workflow::job::{Copied, CopyError};
-use retry_workflow::store::{Disagreement, StoreCheck, Summary};
+use retry_workflow::store::{Disagreement, StoreCheck};
 use retry_workflow::{Job, Store};
 
 pub(super) async fn run(
@@ -51,20 +51,9 @@ async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandEr
     screen.line(format_args!("layout  {}", layout_text(*layout, *newest, &screen.flag)))?;
     screen.line(format_args!("size    {} KiB", thousands(bytes.div_ceil(1024))))?;
     screen.line(format_args!("items   {}", thousands(*items)))?;
-    for Disagreement { job, state, summary, counted, found, .. } in disagreements {
-        let of = match summary {
-            Some(
-                Summary::Group { signature, hour, .. } | Summary::AllJobs { signature, hour, .. },
-            ) => {
-                format!(" in the hour {hour} with `{}`", one_line(signature))
-            }
-            Some(Summary::Minute(minute)) => format!(" in the minute {minute}"),
-            _ => String::new(),
-        };
-        let is_over_all = matches!(summary, Some(Summary::AllJobs { .. }));
-        let job = if is_over_all { "all jobs" } else { job.as_str() };
+    for Disagreement { job, state, counted, found, .. } in disagreements {
         screen.line(format_args!(
-            "wrong   {}: the count says {} {}{of}, but there are {}",
+            "wrong   {}: the count says {} {}, but there are {}",
             one_line(job),
             thousands(*counted),
             state.as_str(),

@@ -31,21 +31,8 @@ pub(crate) const SHARDS: i16 = 16;
 ///   or released; 1 if it is a suspect, 2 if it has begun; for a leased one, the queue that it
 ///   enters if its lease expires) and four times its priority. An item that has ended keeps its
 ///   priority there.
-/// - `groups` counts failures that are alike, by the hour in which their items ended; `minutes`
-///   counts what happened in each minute. Reading them needs no scan of all items. A re-drive or a
-///   purge changes the groups, but not the minutes. They are sharded like the counts: the rows of a
-///   key are added up, and some may be negative. `alike` is a digest of class and signature.
-/// - `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
-///   their duration is in. An attempt as a whole has the step `''`. Only the last minutes are kept.
-///   They are sharded like `minutes`.
-/// - `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with
-///   many jobs. It is sharded like the groups (an import has a shard of its own), and the shards of
-///   past hours are folded into one, `-1`. Statements that write to groups add to it, because a
-///   trigger takes three times as long. A trigger does it when a job is removed; it names the
-///   schema when it runs, because the schema may have been renamed. As in a group, `first` and
-///   `last` stay when an item leaves.
-/// - The index `across` finds the jobs that have failures of a kind, jobs with failures in the
-///   latest hour first. Counting on a group does not move it there.
+/// - `failures` has the state and the end of its item, which do not change as long as it has a
+///   failure, so that failures can be grouped without their items.
 ///
 /// The table of states, its index and the counts change all the time, so autovacuum visits them
 /// early, and does not pause while it works.
@@ -122,6 +109,8 @@ CREATE TABLE @history (
 CREATE TABLE @failures (
     item bigint PRIMARY KEY,
     job bigint NOT NULL,
+    ended bigint NOT NULL,
+    state smallint NOT NULL,
     class text COLLATE "C" NOT NULL,
     signature text COLLATE "C" NOT NULL,
     failure text NOT NULL
@@ -132,76 +121,11 @@ CREATE TABLE @vals (
     revision bigint NOT NULL,
     value text NOT NULL
 ) WITH (fillfactor = 50);
-CREATE TABLE @groups (
-    job bigint NOT NULL,
-    alike uuid NOT NULL,
-    hour bigint NOT NULL,
-    state smallint NOT NULL,
-    shard smallint NOT NULL,
-    class text COLLATE "C" NOT NULL,
-    signature text COLLATE "C" NOT NULL,
-    count bigint NOT NULL,
-    first bigint NOT NULL,
-    last bigint NOT NULL,
-    example bigint,
-    PRIMARY KEY (job, alike, hour, state, shard)
-) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_cost_delay = 0);
-CREATE TABLE @minutes (
-    job bigint NOT NULL,
-    minute bigint NOT NULL,
-    shard smallint NOT NULL,
-    succeeded bigint NOT NULL,
-    dead bigint NOT NULL,
-    skipped bigint NOT NULL,
-    attempts bigint NOT NULL,
-    failed bigint NOT NULL,
-    PRIMARY KEY (job, minute, shard)
-) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_cost_delay = 0);
-CREATE TABLE @durations (
-    job bigint NOT NULL,
-    minute bigint NOT NULL,
-    count bigint NOT NULL,
-    shard smallint NOT NULL,
-    bucket smallint NOT NULL,
-    step text COLLATE "C" NOT NULL,
-    PRIMARY KEY (job, minute, shard, step, bucket)
-) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX across ON @groups (alike, hour, job);
-CREATE TABLE @rollup (
-    alike uuid NOT NULL,
-    hour bigint NOT NULL,
-    state smallint NOT NULL,
-    shard smallint NOT NULL,
-    class text COLLATE "C" NOT NULL,
-    signature text COLLATE "C" NOT NULL,
-    count bigint NOT NULL,
-    first bigint NOT NULL,
-    last bigint NOT NULL,
-    PRIMARY KEY (alike, hour, state, shard)
-) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_cost_delay = 0);
-CREATE FUNCTION @roll_back() RETURNS trigger LANGUAGE plpgsql AS $function$
-BEGIN
-    EXECUTE format('INSERT INTO %I.rollup AS r
-        SELECT alike, hour, state, mod(pg_backend_pid(), 16), class, signature, -sum(count),
-            9223372036854775807, -9223372036854775807
-        FROM gone GROUP BY alike, hour, state, class, signature HAVING sum(count) <> 0
-        ORDER BY alike, hour, state
-        ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count',
-        tg_table_schema);
-    RETURN NULL;
-END
-$function$;
-CREATE TRIGGER groups_removed AFTER DELETE ON @groups REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION @roll_back();
 "#;
 
 const GRANTS: &str = "
 GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, @history,
-    @failures, @vals, @groups, @minutes, @durations, @rollup TO $role;
+    @failures, @vals TO $role;
 ";
 
 /// Opens the store `name` in a schema.

@@ -1,11 +1,9 @@
 //! A [`Filter`] as SQL: it selects the same items as [`Filter::wants`], without reading all of
 //! them.
 
-use std::fmt::Write as _;
-
+use retry_workflow::Filter;
 use retry_workflow::store::codes::{DEAD, SKIPPED, codes};
 use retry_workflow::store::sql;
-use retry_workflow::{Filter, Timestamp};
 use tokio_postgres::types::ToSql;
 
 use super::session::Session;
@@ -22,8 +20,23 @@ pub(crate) struct FilteredItems {
     pub(crate) order: &'static str,
     /// The index to search for items; `None` if the filter names them.
     pub(crate) look: Option<Look>,
-    /// In the order in which they were added.
-    values: Vec<Box<dyn ToSql + Sync + Send>>,
+    values: Values,
+}
+
+/// The values of a statement, in the order in which they were added.
+#[derive(Default)]
+pub(crate) struct Values(Vec<Box<dyn ToSql + Sync + Send>>);
+
+impl Values {
+    /// Adds a value, and returns its placeholder.
+    pub(crate) fn add(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
+        self.0.push(Box::new(value));
+        format!("${}", self.0.len())
+    }
+
+    pub(crate) fn all(&self) -> Vec<&(dyn ToSql + Sync)> {
+        self.0.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
+    }
 }
 
 /// A search for items: the index that answers most of the filter.
@@ -39,7 +52,7 @@ pub(crate) struct Look {
 /// The items of a job, as a range. An equality makes the job a constant for the planner, so that it
 /// may read the items of all jobs in their order instead of using an index that begins with the
 /// job; it does so if there was only one job when the tables were last analysed.
-const JOB: &str = "s.job >= $x AND s.job <= $x";
+const JOB: &str = " AND s.job >= $x AND s.job <= $x";
 
 impl Look {
     /// Selects the columns of the index of items after a given one, in order, up to a limit. Takes
@@ -134,45 +147,16 @@ impl FilteredItems {
         };
         let look =
             filter.ids.is_none().then_some(Look { table, conditions, columns, job, signature });
-        let mut values: Vec<Box<dyn ToSql + Sync + Send>> = Vec::new();
-        let mut add = |condition: &str, value: Box<dyn ToSql + Sync + Send>| {
-            values.push(value);
-            let place = format!("${}", values.len());
-            let _infallible = write!(wanted, " AND {}", condition.replace("$x", &place));
-        };
+        let mut values = Values::default();
         if let Some(job) = job {
-            add(JOB, Box::new(job));
-            if by_failure {
-                add("f.job = $x", Box::new(job));
-            }
+            let job = values.add(job);
+            let of_failure = if by_failure { " AND f.job = $x" } else { "" };
+            wanted.push_str(&[JOB, of_failure].concat().replace("$x", &job));
         }
         if let Some(ids) = &filter.ids {
-            // By item number: the names are looked up first, job by job.
-            let ids: Vec<_> = ids.iter().map(|id| encode(id).into_owned()).collect();
-            let jobs = match job {
-                Some(_) => "$1".to_owned(),
-                None => "ANY (ARRAY(SELECT job FROM @jobs))".to_owned(),
-            };
-            let numbers = format!(
-                "s.item = ANY (ARRAY(SELECT k.item FROM @items k \
-                 WHERE k.job = {jobs} AND k.id = ANY ($x::text[])))"
-            );
-            add(&numbers, Box::new(ids));
+            wanted.push_str(&of_ids("s", job, ids, &mut values));
         }
-        if let Some(signature) = &filter.signature {
-            add("f.signature = $x::text", Box::new(encode(signature).into_owned()));
-        }
-        if let Some(class) = &filter.class {
-            let condition = sql::of_class("strpos", "f.class", "$x::text", class);
-            add(&condition, Box::new(encode(class).into_owned()));
-        }
-        let time = |time: Timestamp| Box::new(time.as_micros());
-        if let Some(since) = filter.since {
-            add("s.ended >= $x::bigint", time(since));
-        }
-        if let Some(until) = filter.until {
-            add("s.ended < $x::bigint", time(until));
-        }
+        wanted.push_str(&of_failure(filter, "s.ended", &mut values));
         let order = if job.is_some() { "ORDER BY s.job, s.item" } else { "ORDER BY s.item" };
         Self { failures, conditions: wanted, order, look, values }
     }
@@ -203,11 +187,45 @@ impl FilteredItems {
 
     /// Adds a value, and returns its placeholder.
     pub(crate) fn add(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
-        self.values.push(Box::new(value));
-        format!("${}", self.values.len())
+        self.values.add(value)
     }
 
     pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
-        self.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
+        self.values.all()
     }
+}
+
+/// Returns the condition that a table has items with these ids, of a job or of any job.
+pub(crate) fn of_ids(table: &str, job: Option<i64>, ids: &[String], values: &mut Values) -> String {
+    // By item number: the names are looked up first, job by job.
+    let jobs = match job {
+        Some(job) => values.add(job),
+        None => "ANY (ARRAY(SELECT job FROM @jobs))".to_owned(),
+    };
+    let ids: Vec<_> = ids.iter().map(|id| encode(id).into_owned()).collect();
+    let ids = values.add(ids);
+    format!(
+        " AND {table}.item = ANY (ARRAY(SELECT k.item FROM @items k \
+         WHERE k.job = {jobs} AND k.id = ANY ({ids}::text[])))"
+    )
+}
+
+/// Returns the conditions of a filter on failures `f`, and on the column in which items end.
+pub(crate) fn of_failure(filter: &Filter, ended: &str, values: &mut Values) -> String {
+    let mut conditions = Vec::new();
+    if let Some(signature) = &filter.signature {
+        let signature = values.add(encode(signature).into_owned());
+        conditions.push(format!(" AND f.signature = {signature}::text"));
+    }
+    if let Some(class) = &filter.class {
+        let place = format!("{}::text", values.add(encode(class).into_owned()));
+        conditions.push(format!(" AND {}", sql::of_class("strpos", "f.class", &place, class)));
+    }
+    if let Some(since) = filter.since {
+        conditions.push(format!(" AND {ended} >= {}::bigint", values.add(since.as_micros())));
+    }
+    if let Some(until) = filter.until {
+        conditions.push(format!(" AND {ended} < {}::bigint", values.add(until.as_micros())));
+    }
+    conditions.concat()
 }

@@ -2,11 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use retry_workflow::Timestamp;
-use retry_workflow::store::DURATIONS_KEPT;
 
 use super::clock::ServerClock;
 use super::cursors::ClaimCursors;
@@ -22,10 +19,6 @@ pub(crate) struct Shared {
     pub(crate) clock: ServerClock,
     pub(crate) cursors: ClaimCursors,
     pub(crate) waking: Waking,
-    /// The last hour in which the roll-up was folded.
-    folded: AtomicI64,
-    /// The last minute in which old durations were deleted.
-    tidied: AtomicI64,
     names: Mutex<Names>,
 }
 
@@ -49,8 +42,6 @@ impl Shared {
             clock,
             cursors: ClaimCursors::default(),
             waking: Waking::new(plain),
-            folded: AtomicI64::new(i64::MIN),
-            tidied: AtomicI64::new(i64::MIN),
             names: Mutex::default(),
         }
     }
@@ -58,17 +49,6 @@ impl Shared {
     /// A statement on the tables of this store: `@` stands for their schema.
     pub(crate) fn sql(&self, text: &str) -> String {
         text.replace('@', &self.prefix)
-    }
-
-    /// Since when durations are kept, if it is time to delete older ones: once a minute is enough.
-    pub(crate) fn tidies(&self, minute: Timestamp) -> Option<Timestamp> {
-        let before = self.tidied.swap(minute.as_micros(), Ordering::Relaxed);
-        (before != minute.as_micros()).then(|| minute - DURATIONS_KEPT)
-    }
-
-    /// Returns whether it is time to fold the roll-up: once an hour is enough.
-    pub(crate) fn folds(&self, hour: Timestamp) -> bool {
-        self.folded.swap(hour.as_micros(), Ordering::Relaxed) != hour.as_micros()
     }
 
     pub(super) fn names(&self) -> MutexGuard<'_, Names> {

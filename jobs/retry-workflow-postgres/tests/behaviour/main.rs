@@ -19,6 +19,5 @@ mod property;
 mod proxy;
 mod recovery;
 mod redriven;
-mod rollup;
 mod tls;
 mod waking;

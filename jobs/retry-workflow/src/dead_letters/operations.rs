@@ -8,6 +8,8 @@ use crate::store::{IntoStore, Store, StoreResult};
 
 /// A page ends at this size, in bytes of payloads.
 const LARGEST_PAGE: usize = 16 * 1024 * 1024;
+/// The number of jobs whose counts are read at a time.
+const JOBS_AT_ONCE: usize = 1_000;
 
 impl DeadLetters {
     /// Creates a handle to the dead letters of this store.
@@ -118,10 +120,10 @@ impl DeadLetters {
     /// # Errors
     /// The store cannot be read.
     pub async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
-        self.store.stats(filter).await
+        self.store.stats(filter, None).await
     }
 
-    /// Returns how many dead letters the filter selects.
+    /// Returns how many dead letters the filter selects. Cheap for those of a job or of all jobs.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -139,8 +141,34 @@ impl DeadLetters {
     /// # Errors
     /// The store cannot be read.
     pub async fn count(&self, filter: &Filter) -> StoreResult<u64> {
-        let groups = self.store.stats(filter).await?;
-        Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)))
+        let bare = Filter { job: filter.job.clone(), ..Filter::default() };
+        if *filter != bare {
+            let groups = self.store.stats(filter, None).await?;
+            return Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)));
+        }
+        let (dead, _) = self.totals(filter.job.as_deref()).await?;
+        Ok(dead)
+    }
+
+    /// Returns the number of dead letters and of skipped items, of a job or of all jobs.
+    #[doc(hidden)]
+    pub async fn totals(&self, job: Option<&str>) -> StoreResult<(u64, u64)> {
+        if let Some(job) = job {
+            let counts = self.store.counts(job).await?;
+            return Ok((counts.dead, counts.skipped));
+        }
+        let ((mut dead, mut skipped), mut after) = ((0_u64, 0_u64), None);
+        loop {
+            let page = self.store.jobs(after, JOBS_AT_ONCE).await?;
+            for job in page.items {
+                dead = dead.saturating_add(job.counts.dead);
+                skipped = skipped.saturating_add(job.counts.skipped);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok((dead, skipped));
+            }
+        }
     }
 
     /// Returns what a re-drive of these items would do, without doing it.

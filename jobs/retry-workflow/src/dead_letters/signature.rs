@@ -8,7 +8,7 @@ use super::DeadLetters;
 use crate::item::record::Filter;
 use crate::item::sanitize::OneLine;
 use crate::item::signature::Signature;
-use crate::store::StoreError;
+use crate::store::{NEWEST_FAILURES, StoreError, StoreResult};
 
 /// The reason why a signature cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,21 +92,31 @@ impl DeadLetters {
         filter: &Filter,
         given: &str,
     ) -> Result<Signature, SignatureError> {
-        // Usually it is given in full: then the store returns one group, and not all of them.
-        let exact = Filter { signature: Some(given.to_owned()), ..filter.clone() };
-        if let Some(group) = self.stats(&exact).await?.into_iter().next() {
-            return Ok(group.signature);
-        }
+        // Usually it is given in full, and a recent one: then not all failures are looked at.
         let any = Filter { signature: None, ..filter.clone() };
+        let id = given.trim().to_ascii_lowercase();
+        let newest = self.signatures(&any, Some(NEWEST_FAILURES)).await?;
+        match newest.into_iter().find(|one| one.as_str() == given || one.id() == id) {
+            Some(signature) => Ok(signature),
+            None => choose(given, self.signatures(&any, None).await?),
+        }
+    }
+
+    /// The signatures of failures, in order of frequency.
+    async fn signatures(
+        &self,
+        filter: &Filter,
+        newest: Option<usize>,
+    ) -> StoreResult<Vec<Signature>> {
         // Groups of different classes may share a signature.
         let mut counts: BTreeMap<Signature, u64> = BTreeMap::new();
-        for group in self.stats(&any).await? {
+        for group in self.store.stats(filter, newest).await? {
             let count = counts.entry(group.signature).or_default();
             *count = count.saturating_add(group.count);
         }
         let mut all: Vec<_> = counts.into_iter().collect();
         all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        choose(given, all.into_iter().map(|(signature, _)| signature).collect())
+        Ok(all.into_iter().map(|(signature, _)| signature).collect())
     }
 }
 

@@ -145,7 +145,7 @@ pub struct AttemptReport {
     /// these.
     pub records: Vec<StepRecord>,
     /// The durations of successful steps. They have no record of their own, but
-    /// [`Store::durations`](crate::Store::durations) counts them as well.
+    /// the metric `retry_job_step_seconds` has them as well.
     pub step_times: Vec<StepTime>,
     /// The wait for which the job's breaker holds all items, if a server has asked for one.
     pub asked_wait: Option<AskedWait>,

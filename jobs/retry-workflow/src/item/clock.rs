@@ -74,31 +74,21 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
-    /// Returns the start of its minute, in UTC.
+    /// Returns the start of its hour, in UTC.
     ///
     /// ```
     /// use retry_workflow::Timestamp;
     ///
     /// let time: Timestamp = "2026-11-21T08:59:59Z".parse().unwrap();
-    /// assert_eq!(time.minute().to_string(), "2026-11-21T08:59:00Z");
     /// assert_eq!(time.hour().to_string(), "2026-11-21T08:00:00Z");
     /// ```
     #[must_use]
-    pub const fn minute(self) -> Self {
-        self.whole(60_000_000)
-    }
-
-    /// Returns the start of its hour, in UTC.
-    #[must_use]
     pub const fn hour(self) -> Self {
-        self.whole(3_600_000_000)
-    }
-
-    const fn whole(self, unit: i64) -> Self {
-        // The very first unit would begin before the earliest time.
-        let earliest = i64::MIN + unit;
+        const HOUR: i64 = 3_600_000_000;
+        // The very first hour would begin before the earliest time.
+        let earliest = i64::MIN + HOUR;
         let micros = if self.0 < earliest { earliest } else { self.0 };
-        Self(micros - micros.rem_euclid(unit))
+        Self(micros - micros.rem_euclid(HOUR))
     }
 }
 

@@ -405,8 +405,6 @@ impl Settlement {
     /// Returns how long each attempt took, with its step if it has one: from the rows of the
     /// history, except lost and postponed attempts, and from the step times.
     ///
-    /// For your own stores, in [`Store::durations`](crate::Store::durations).
-    ///
     /// ```
     /// use std::time::Duration;
     /// use retry_workflow::store::{LeaseKey, Settled, Settlement, StepTime};

@@ -1,11 +1,10 @@
-//! The summaries of a store, which save a scan of all its items: failures that are alike, the items
-//! that ended in each minute, jobs with their counts, one job at one moment.
+//! Views of a store: failures that are alike, jobs with their counts, one job at one moment.
 
 use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
+use crate::item::record::Counts;
 use crate::item::signature::Signature;
 
 /// A view of a job at one moment: [`Store::overview`](crate::Store::overview).
@@ -42,9 +41,6 @@ pub struct Group {
     /// The number of items.
     pub count: u64,
     /// The time at which the first of them ended.
-    ///
-    /// This and [`last`](Self::last) may be up to an hour off once some of them were re-driven or
-    /// purged.
     pub first: Timestamp,
     /// The time at which the last of them ended.
     pub last: Timestamp,
@@ -115,71 +111,6 @@ impl HourCount {
     /// Creates the count of the hour that begins at `hour`.
     pub const fn new(hour: Timestamp, count: u64) -> Self {
         Self { hour, count }
-    }
-}
-
-/// The events of one minute of a job. A re-drive or a purge changes the items, but not the
-/// minutes in which they ended before.
-///
-/// Your own store creates one with [`new`](Self::new), and counts with
-/// [`ended`](Self::ended) and [`tried`](Self::tried).
-///
-/// ```
-/// use retry_workflow::store::Minute;
-/// use retry_workflow::{ItemState, Timestamp};
-///
-/// let mut minute = Minute::new(Timestamp::from_micros(61_000_000).minute());
-/// assert_eq!(minute.minute, Timestamp::from_micros(60_000_000));
-/// minute.ended(ItemState::Dead);
-/// assert_eq!((minute.succeeded, minute.dead), (0, 1));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Minute {
-    /// The time at which it began.
-    pub minute: Timestamp,
-    /// Items that succeeded.
-    pub succeeded: u64,
-    /// Items that became dead letters.
-    pub dead: u64,
-    /// Items that were skipped.
-    pub skipped: u64,
-    /// Attempts that ended, as rows of the history; lost ones do not count.
-    pub attempts: u64,
-    /// The number of these that failed.
-    pub failed: u64,
-}
-
-impl Minute {
-    /// Creates the minute that begins at `minute`, with nothing in it.
-    pub const fn new(minute: Timestamp) -> Self {
-        Self { minute, succeeded: 0, dead: 0, skipped: 0, attempts: 0, failed: 0 }
-    }
-
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.succeeded == 0 && self.dead == 0 && self.skipped == 0 && self.attempts == 0
-    }
-
-    /// Counts an item that reached this state. An item that has not ended does not count.
-    pub const fn ended(&mut self, state: ItemState) {
-        let count = match state {
-            ItemState::Succeeded => &mut self.succeeded,
-            ItemState::Dead => &mut self.dead,
-            ItemState::Skipped => &mut self.skipped,
-            ItemState::Pending | ItemState::Leased => return,
-        };
-        *count = count.saturating_add(1);
-    }
-
-    /// Counts a row of history. A lost or postponed attempt does not count.
-    pub const fn tried(&mut self, row: &AttemptRecord) {
-        if !row.outcome.is_counted() {
-            return;
-        }
-        self.attempts = self.attempts.saturating_add(1);
-        if matches!(row.outcome, AttemptOutcome::Failed) {
-            self.failed = self.failed.saturating_add(1);
-        }
     }
 }
 

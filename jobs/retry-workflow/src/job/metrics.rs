@@ -34,7 +34,6 @@ use metrics::{
 };
 
 use crate::item::clock::Timestamp;
-use crate::item::durations::{Durations, MAX_STEPS, OTHER_STEPS};
 use crate::item::record::{Counts, ItemState, Settlement};
 
 const RUNNING: &str = "retry_job_running";
@@ -43,6 +42,16 @@ const HANDLERS: &str = "retry_job_handlers";
 const OVERDUE: &str = "retry_job_overdue_seconds";
 const ATTEMPTS: &str = "retry_job_attempts_total";
 const STEP: &str = "retry_job_step_seconds";
+
+/// The largest number of steps with a label of their own; further ones count as [`OTHER_STEPS`].
+/// The names come from users, and might contain the id of an item.
+const MAX_STEPS: usize = 100;
+
+/// The step that stands for those beyond [`MAX_STEPS`].
+const OTHER_STEPS: &str = "other";
+
+/// A longer name of a step is cut to this many bytes.
+const LONGEST_STEP: usize = 200;
 
 /// Upper bounds of buckets for `retry_job_step_seconds`, in seconds: from a millisecond to a day.
 ///
@@ -143,7 +152,7 @@ impl JobMetrics {
     /// Records how long attempts took.
     pub(crate) fn took(&mut self, settlement: &Settlement) {
         for (step, took) in settlement.took() {
-            let key = self.step(Durations::kept_name(step).unwrap_or_default());
+            let key = self.step(label_of(step));
             with_recorder(|recorder| recorder.register_histogram(key, &METADATA)).record(took);
         }
     }
@@ -191,6 +200,14 @@ impl Drop for JobMetrics {
             set(key, 0.0);
         }
     }
+}
+
+/// The label of a step: its name, which is not longer than 200 bytes, or nothing for an attempt as a
+/// whole.
+fn label_of(step: Option<&str>) -> &str {
+    let step = step.unwrap_or_default();
+    let end = (0..=LONGEST_STEP).rev().find(|&at| step.is_char_boundary(at)).unwrap_or(0);
+    step.get(..end).unwrap_or(step)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a level is drawn, and exact below 2^53")]

@@ -127,7 +127,7 @@ impl JobReport {
         job.status = job.status_with(&counts);
         let failed = Filter::job(&job.id).states([ItemState::Dead, ItemState::Skipped]);
         let mut groups =
-            if counts.failed() == 0 { Vec::new() } else { store.stats(&failed).await? };
+            if counts.failed() == 0 { Vec::new() } else { store.stats(&failed, None).await? };
         let mut classes = BTreeMap::new();
         for group in &groups {
             *classes.entry(group.class.clone()).or_insert(0) += group.count;

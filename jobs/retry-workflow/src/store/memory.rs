@@ -8,20 +8,19 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::tally::{count_attempt, count_move, job_of_record, minute_of, whole_micros};
+use super::tally::{count_attempt, count_move, job_of_record, whole_micros};
 use super::{
     Change, Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult,
     check_imported, check_new,
 };
 use crate::item::clock::{Clock, Timestamp, measured, micros};
-use crate::item::durations::{DURATIONS_KEPT, Durations};
 use crate::item::failure::Failure;
 use crate::item::priority::Priorities;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
     NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start, Waiting,
 };
-use crate::item::summary::{Group, JobRow, Minute, Overview};
+use crate::item::summary::{Group, JobRow, Overview};
 
 /// A store for tests: in memory, and gone with its last handle.
 ///
@@ -104,10 +103,6 @@ struct StoredJob {
     due: BTreeSet<Place>,
     priorities: Priorities,
     counts: Counts,
-    /// By the time at which each minute begins.
-    minutes: BTreeMap<Timestamp, Minute>,
-    /// The same for how long attempts took.
-    durations: BTreeMap<Timestamp, Durations>,
 }
 
 /// The queue in which an item waits until it is claimed.
@@ -237,10 +232,6 @@ impl StoredJob {
         next.filter(|due| *due < Timestamp::NEVER)
     }
 
-    fn minute(&mut self, minute: Timestamp) -> &mut Minute {
-        self.minutes.entry(minute).or_insert_with(|| Minute::new(minute))
-    }
-
     fn write(&mut self, item: &mut StoredItem, mut row: AttemptRecord) {
         row.duration = whole_micros(row.duration);
         row.wait = whole_micros(row.wait);
@@ -295,17 +286,8 @@ impl StoredJob {
 
     fn settle(&mut self, item: &mut StoredItem, settlement: Settlement, now: Timestamp) {
         let number = settlement.lease.item;
-        if settlement.took().next().is_some() {
-            let minute = now.minute();
-            self.durations.entry(minute).or_default().settled(&settlement);
-            let kept = minute - DURATIONS_KEPT;
-            while let Some(first) = self.durations.first_entry().filter(|it| *it.key() < kept) {
-                first.remove();
-            }
-        }
         let Settlement { end, history, .. } = settlement;
         for row in history {
-            self.minute(now.minute()).tried(&row);
             self.write(item, row);
         }
         self.move_to(number, item, (end.state(), end.due(now)), |item| {
@@ -325,7 +307,6 @@ impl StoredJob {
         item.record.failure = end.failure().cloned();
         if item.record.state.is_final() {
             item.record.ended = Some(now);
-            self.minute(now.minute()).ended(item.record.state);
         }
     }
 }
@@ -362,11 +343,6 @@ impl Tables {
         count_move(&mut job.counts, None, record.state);
         for row in &record.history {
             count_attempt(&mut job.counts, row);
-            job.minute(minute_of(row)).tried(row);
-            job.durations.entry(minute_of(row)).or_default().tried(row);
-        }
-        if let Some(ended) = record.ended {
-            job.minute(ended.minute()).ended(record.state);
         }
         self.last = number;
         self.items.insert(number, item);
@@ -616,15 +592,22 @@ impl Store for MemoryStore {
         })
     }
 
-    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
+    fn stats<'a>(
+        &'a self,
+        filter: &'a Filter,
+        newest: Option<usize>,
+    ) -> StoreFuture<'a, Vec<Group>> {
         self.with(move |tables| {
+            let is_of_job = |record: &ItemRecord| {
+                filter.job.as_ref().is_none_or(|job| *job == record.job)
+                    && filter.wants_state(record.state)
+            };
             let mut groups = BTreeMap::<_, Group>::new();
-            for record in
-                tables.items.values().map(|item| &item.record).filter(|item| filter.wants(item))
-            {
-                let (Some(failure), Some(ended)) = (&record.failure, record.ended) else {
-                    continue;
-                };
+            let failures = tables.items.values().rev().map(|item| &item.record);
+            let failures = failures.filter_map(|record| Some((record, record.failure.as_ref()?)));
+            let newest = newest.unwrap_or(usize::MAX);
+            for (record, failure) in failures.filter(|it| is_of_job(it.0)).take(newest) {
+                let Some(ended) = record.ended.filter(|_| filter.wants(record)) else { continue };
                 groups
                     .entry((&failure.class, &failure.signature))
                     .and_modify(|group| group.add(ended))
@@ -634,26 +617,6 @@ impl Store for MemoryStore {
             // A stable sort: groups of equal size stay in the order of their names.
             groups.sort_by_key(|group| std::cmp::Reverse(group.count));
             Ok(groups)
-        })
-    }
-
-    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
-        self.with(move |tables| {
-            let minutes = tables.jobs.get(job).into_iter().flat_map(|job| &job.minutes);
-            let since = since.minute();
-            let is_meant = |minute: &Minute| minute.minute >= since && !minute.is_empty();
-            Ok(minutes.map(|(_, minute)| *minute).filter(is_meant).collect())
-        })
-    }
-
-    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
-        self.with(move |tables| {
-            let mut durations = Durations::new();
-            if let Some(job) = tables.jobs.get(job) {
-                let meant = job.durations.range(since.minute()..);
-                meant.for_each(|(_, minute)| durations.merge(minute));
-            }
-            Ok(durations)
         })
     }
 
@@ -757,7 +720,6 @@ impl Store for MemoryStore {
             let is_meant = |item: &StoredItem| item.is_pending_in(job);
             Ok(tables.change_items(max, is_meant, |job, number, item| {
                 job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
-                job.minute(now.minute()).ended(ItemState::Skipped);
                 item.record.ended = Some(now);
                 item.record.failure = Some(why.clone());
                 item.record.checkpoint = None;

@@ -9,9 +9,8 @@ use super::codes;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
+    AttemptOutcome, AttemptRecord, Counts, Cursor, ItemRecord, ItemState, Lease, LeaseKey,
 };
-use crate::item::summary::Minute;
 
 /// A row that a statement has selected.
 pub trait SqlRow {
@@ -231,27 +230,6 @@ pub fn values_of_counts(counts: &Counts) -> [i64; 9] {
     [pending, leased, succeeded, dead, skipped, attempts, lost, worked, waited]
 }
 
-/// The columns that count the events of a minute.
-pub const MINUTE: [&str; 5] = ["succeeded", "dead", "skipped", "attempts", "failed"];
-
-/// Reads the beginning of a minute, and [`MINUTE`].
-pub fn minute<R: SqlRow>(columns: &mut Columns<R>) -> Result<Minute, R::Error> {
-    Ok(Minute {
-        minute: columns.time()?,
-        succeeded: columns.count()?,
-        dead: columns.count()?,
-        skipped: columns.count()?,
-        attempts: columns.count()?,
-        failed: columns.count()?,
-    })
-}
-
-/// Returns the values of [`MINUTE`].
-pub fn values_of_minute(minute: &Minute) -> [i64; 5] {
-    let Minute { succeeded, dead, skipped, attempts, failed, .. } = *minute;
-    [succeeded, dead, skipped, attempts, failed].map(signed)
-}
-
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -261,22 +239,12 @@ pub fn each(columns: &[&str], form: impl Fn(&str) -> String) -> String {
     columns.iter().map(|column| form(column)).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the SQL of the hour that a time is in.
+/// Returns the SQL of [`Timestamp::hour`]. No hour begins before the earliest time.
 pub fn hour(time: &str) -> String {
-    whole(time, 3_600_000_000)
-}
-
-/// Returns the SQL of the minute that a time is in.
-pub fn minute_of(time: &str) -> String {
-    whole(time, 60_000_000)
-}
-
-/// The SQL of [`Timestamp::hour`] and [`Timestamp::minute`]. No unit begins before the earliest
-/// time.
-fn whole(time: &str, unit: i64) -> String {
-    let earliest = i64::MIN + unit;
+    const HOUR: i64 = 3_600_000_000;
+    let earliest = i64::MIN + HOUR;
     let time = format!("(CASE WHEN {time} < {earliest} THEN {earliest} ELSE {time} END)");
-    format!("({time} - ({time} % {unit} + {unit}) % {unit})")
+    format!("({time} - ({time} % {HOUR} + {HOUR}) % {HOUR})")
 }
 
 /// Returns the condition that a class is the one in a parameter, or contains it. `position` is the
@@ -287,9 +255,4 @@ pub fn of_class(position: &str, column: &str, parameter: &str, class: &str) -> S
     } else {
         format!("{position}('+' || {column} || '+', '+' || {parameter} || '+') > 0")
     }
-}
-
-/// Returns whether the summary of failures alone can answer this filter.
-pub fn has_all(filter: &Filter) -> bool {
-    filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
 }

@@ -9,12 +9,12 @@ mod claim;
 mod clock;
 mod dead;
 mod file;
+mod groups;
 mod layout;
 mod read;
 mod remove;
 mod selection;
 mod settle;
-mod summary;
 mod thread;
 mod transaction;
 mod sqlite_error;
@@ -34,13 +34,12 @@ use super::{
     check_imported, check_new,
 };
 use crate::item::clock::Timestamp;
-use crate::item::durations::Durations;
 use crate::item::failure::Failure;
 use crate::item::record::{
     Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
     Waiting,
 };
-use crate::item::summary::{Group, JobRow, Minute, Overview};
+use crate::item::summary::{Group, JobRow, Overview};
 
 /// A store in one SQLite file. A clone is another handle to it.
 ///
@@ -552,19 +551,13 @@ impl Store for SqliteStore {
         self.read(move |tx| read::list(tx, &filter, after, max))
     }
 
-    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
+    fn stats<'a>(
+        &'a self,
+        filter: &'a Filter,
+        newest: Option<usize>,
+    ) -> StoreFuture<'a, Vec<Group>> {
         let filter = filter.clone();
-        self.read(move |tx| dead::stats(tx, &filter))
-    }
-
-    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
-        let job = job.to_owned();
-        self.read(move |tx| summary::minutes(tx, &job, since))
-    }
-
-    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
-        let job = job.to_owned();
-        self.read(move |tx| summary::durations(tx, &job, since))
+        self.read(move |tx| groups::stats(tx, &filter, newest))
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::item::clock::{Timestamp, micros};
+use crate::item::clock::micros;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 
 /// Rounds down to whole microseconds, capped at what can be stored.
@@ -32,11 +32,6 @@ pub(super) fn count_attempt(counts: &mut Counts, row: &AttemptRecord) {
     counts.attempts = counts.attempts.saturating_add(1);
     counts.worked = whole_micros(counts.worked.saturating_add(whole_micros(row.duration)));
     counts.waited = whole_micros(counts.waited.saturating_add(whole_micros(row.wait)));
-}
-
-/// The minute in which the attempt of an imported row ended.
-pub(super) fn minute_of(row: &AttemptRecord) -> Timestamp {
-    (row.started + row.duration).minute()
 }
 
 /// The job that this key has the record of.

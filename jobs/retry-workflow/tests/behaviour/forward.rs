@@ -13,9 +13,7 @@ macro_rules! forward {
             fn overview(job: &'a str, most_waiting: u64) -> retry_workflow::store::Overview;
             fn item(job: &'a str, id: &'a str) -> Option<retry_workflow::ItemRecord>;
             fn list(filter: &'a retry_workflow::Filter, after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::ItemRecord>;
-            fn stats(filter: &'a retry_workflow::Filter) -> Vec<retry_workflow::store::Group>;
-            fn minutes(job: &'a str, since: retry_workflow::Timestamp) -> Vec<retry_workflow::store::Minute>;
-            fn durations(job: &'a str, since: retry_workflow::Timestamp) -> retry_workflow::store::Durations;
+            fn stats(filter: &'a retry_workflow::Filter, newest: Option<usize>) -> Vec<retry_workflow::store::Group>;
             fn jobs(after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::store::JobRow>;
             fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration, by: Option<&'a str>) -> u64;
             fn purge(filter: &'a retry_workflow::Filter) -> u64;

@@ -84,7 +84,7 @@ async fn seen<S: Store + Clone>(store: &S) -> (Vec<ItemRecord>, String) {
         "{:?} {:?} {:?} {:?} {:?} {:?}",
         (job.status, job.created, job.ended, job.input_complete),
         store.counts(JOB).await,
-        store.stats(&all).await,
+        store.stats(&all, None).await,
         store.overview(JOB, 0).await.map(|job| job.next_due),
         items.iter().filter(|item| item.checkpoint.is_some()).count(),
         values.iter().map(|(key, _)| key).collect::<Vec<_>>(),

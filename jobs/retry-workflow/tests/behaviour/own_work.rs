@@ -12,8 +12,8 @@ use retry_workflow::store::{AttemptOutcome, NewItem};
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner,
-    JobStatus, MemoryStore, OnItemFailure, Output, Policy, Source, StopReason, Store, Timestamp,
-    Work, WorkflowError,
+    JobStatus, MemoryStore, OnItemFailure, Output, Policy, Source, StopReason, Store, Work,
+    WorkflowError,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
@@ -65,27 +65,6 @@ async fn an_attempt_begins_at_the_checkpoint_of_the_last_one() {
     let steps: Vec<_> = history.iter().map(|record| record.step.as_deref()).collect();
     assert_eq!(steps, [Some("part 1"), Some("part 2"), None]);
     assert_eq!(history[2].outcome, AttemptOutcome::Succeeded);
-}
-
-/// As a whole, and each step that its work names.
-#[tokio::test(start_paused = true)]
-async fn steps_are_counted_by_how_long_they_took() {
-    let store = MemoryStore::new();
-    let work = Does(|item: WorkItem<'_>| {
-        let report = AttemptReport::succeeded(AttemptTimer::start(), None);
-        let seconds = if item.context.id() == "slow" { 60 } else { 2 };
-        report.step_time("load", Duration::from_secs(seconds))
-    });
-    let items = items(&["a", "b", "c", "slow"]);
-    assert!(
-        JobRunner::new("load").store(store.clone()).run(items, work).await.unwrap().is_success()
-    );
-    let durations = store.durations("load-1", Timestamp::default()).await.unwrap();
-    let [whole, load] = durations.steps() else { panic!("{durations:?}") };
-    assert_eq!((&whole.step, whole.took.count()), (&None, 4));
-    assert_eq!((load.step.as_deref(), load.took.count()), (Some("load"), 4));
-    let seconds = |percent| load.took.percentile(percent).unwrap().as_secs_f64();
-    assert_eq!((seconds(50), seconds(95)), (1.8, 57.0));
 }
 
 #[tokio::test(start_paused = true)]

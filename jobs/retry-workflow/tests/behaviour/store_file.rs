@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{
-    Disagreement, NewItem, Selection, Settled, Settlement, SqliteStore, Store, StoreError, Summary,
-    Synchronous,
+    NewItem, Selection, Settled, Settlement, SqliteStore, Store, StoreError, Synchronous,
 };
-use retry_workflow::{Failure, ItemRecord, ItemState, Timestamp};
+use retry_workflow::{ItemState, Timestamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -201,49 +200,6 @@ fn a_migration_needs_a_store_and_changes_nothing_in_the_newest_layout() {
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
     drop(SqliteStore::open(&path).unwrap());
     assert_eq!(SqliteStore::migrate(&path), Ok((1, 1)));
-}
-
-/// A job with an item that succeeded, and dead letters of two classes.
-async fn failed(path: &Path) {
-    let item = |id: &str, class: Option<&str>| {
-        let mut item = ItemRecord::new("letters-1", id, "1");
-        item.state = if class.is_some() { ItemState::Dead } else { ItemState::Succeeded };
-        item.ended = Some(Timestamp::from_micros(1));
-        item.failure = class.map(|class| Failure::new(class, "it is late"));
-        item
-    };
-    let other = ["a", "b", "c", "d"].map(|id| item(id, Some("other")));
-    let rest = [item("e", Some("timeout")), item("f", Some("timeout")), item("g", None)];
-    let items = other.into_iter().chain(rest).collect();
-    let store = SqliteStore::open(path).unwrap();
-    assert_eq!(store.import(items, Timestamp::from_micros(1)).await, Ok(7));
-}
-
-#[tokio::test]
-async fn a_check_finds_summaries_that_differ_from_the_items() {
-    let (_folder, path) = folder();
-    failed(&path).await;
-    assert!(SqliteStore::check(&path).unwrap().is_sound());
-    let file = Connection::open(&path).unwrap();
-    let wrong = "UPDATE groups SET count = 9 WHERE class = 'timeout';
-        UPDATE minutes SET succeeded = succeeded + 1 WHERE succeeded > 0";
-    file.execute_batch(wrong).unwrap();
-    let found = SqliteStore::check(&path).unwrap().disagreements;
-    let groups = found.iter().filter(|one| matches!(one.summary, Some(Summary::Group { .. })));
-    let groups: Vec<_> = groups.map(|one| (&*one.job, one.counted, one.found)).collect();
-    assert_eq!(groups, [("letters-1", 9, 2)]);
-    assert!(found.iter().any(|one| matches!(one.summary, Some(Summary::Minute(_)))));
-    // The roll-up follows the groups, independent of the writer.
-    let is_over_all = |one: &&Disagreement| matches!(one.summary, Some(Summary::AllJobs { .. }));
-    assert_eq!(found.iter().find(is_over_all), None);
-    let wrong = "UPDATE groups SET count = 2 WHERE class = 'timeout';
-        UPDATE rollup SET count = 7 WHERE class = 'timeout'; DELETE FROM rollup WHERE class = 'other'";
-    file.execute_batch(wrong).unwrap();
-    let found = SqliteStore::check(&path).unwrap().disagreements;
-    let over_all: Vec<_> = found.iter().filter(is_over_all).collect();
-    assert!(over_all.iter().all(|one| one.job.is_empty()), "{over_all:?}");
-    let sum = |of: fn(&Disagreement) -> u64| over_all.iter().map(|one| of(one)).sum::<u64>();
-    assert_eq!((sum(|one| one.counted), sum(|one| one.found)), (7, 6));
 }
 
 #[tokio::test]

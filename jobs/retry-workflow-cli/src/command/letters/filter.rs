@@ -7,6 +7,7 @@ use retry_rules::suggest::nearest;
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
+use retry_workflow::store::NEWEST_FAILURES;
 use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, Job, Store};
 
 /// Refuses a class that no dead letter has, if it is like one that there is or may be: most likely,
@@ -15,16 +16,20 @@ async fn check_class(letters: &DeadLetters, class: &str) -> Result<(), CommandEr
     if Failure::CLASSES.contains(&class) {
         return Ok(());
     }
-    let found = letters.stats(&Filter::default()).await?;
+    let found = letters.store().stats(&Filter::default(), Some(NEWEST_FAILURES)).await?;
     let found: BTreeSet<&str> = found.iter().map(|group| &*group.class).collect();
-    let known = || found.iter().copied().chain(Failure::CLASSES);
-    match nearest(class, known()) {
-        Some(meant) if !found.contains(class) => Err(CommandError::Usage(format!(
-            "no dead letter has the class \"{}\": did you mean `{meant}`?",
-            one_line(class)
-        ))),
-        _ => Ok(()),
+    let known = found.iter().copied().chain(Failure::CLASSES);
+    let Some(meant) = nearest(class, known).filter(|_| !found.contains(class)) else {
+        return Ok(());
+    };
+    // An older one may have it.
+    if !letters.list(&Filter::default().class(class), None, 1).await?.items.is_empty() {
+        return Ok(());
     }
+    Err(CommandError::Usage(format!(
+        "no dead letter has the class \"{}\": did you mean `{meant}`?",
+        one_line(class)
+    )))
 }
 
 /// The number of items that are inspected at a time.

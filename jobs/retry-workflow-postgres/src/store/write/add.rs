@@ -13,8 +13,6 @@ use crate::server::PostgresResult;
 use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::store::session::{Session, Values};
-use crate::store::summary::durations::ImportedDurations;
-use crate::store::summary::{self, Minutes};
 
 /// The largest number of items that one statement imports.
 const IMPORTED_AT_ONCE: usize = 1_000;
@@ -96,9 +94,8 @@ struct NewStates<'a> {
     failure: Vec<Option<String>>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
     priority: Vec<i16>,
-    /// The numbers that each item adds to the counts: attempts, losses, time worked and waited;
-    /// then failed attempts.
-    sums: [Vec<i64>; 5],
+    /// The numbers that each item adds to the counts: attempts, losses, time worked and waited.
+    sums: [Vec<i64>; 4],
 }
 
 impl<'a> NewStates<'a> {
@@ -141,9 +138,9 @@ WITH known AS MATERIALIZED (
         4 * priority + CASE WHEN due IS NOT NULL AND attempt > 0 THEN 2 ELSE 0 END
     FROM known
 ), failed AS (
-    INSERT INTO @failures (item, job, class, signature, failure)
-    SELECT item, job, class, signature, failure FROM known WHERE failure IS NOT NULL
-), @GROUPED
+    INSERT INTO @failures (item, job, ended, state, class, signature, failure)
+    SELECT item, job, ended, state, class, signature, failure FROM known WHERE failure IS NOT NULL
+)
 @COUNTED
 FROM (SELECT job, 0 AS leased, count(*) FILTER (WHERE state = 0) AS pending,
         count(*) FILTER (WHERE state = 2) AS succeeded,
@@ -154,10 +151,7 @@ FROM (SELECT job, 0 AS leased, count(*) FILTER (WHERE state = 0) AS pending,
     FROM known GROUP BY job) n
 @HERE";
 
-static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
-    let grouped = summary::import_to_groups_sql("(SELECT * FROM known WHERE failure IS NOT NULL)");
-    counted(&IMPORT.replace("@GROUPED", &grouped))
-});
+static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| counted(IMPORT));
 
 /// Adds items that are already [in the form an import gives them](ItemRecord::imported).
 pub(crate) async fn import(session: Session<'_>, items: &[ItemRecord]) -> PostgresResult<u64> {
@@ -221,21 +215,18 @@ async fn import_some(
         jobs.iter().zip(&ids).enumerate().map(|(at, (job, id))| ((*job, &**id), at)).collect();
     let mut columns = NewStates::default();
     // No lease has token 0, so these rows come before all others.
-    let (mut rows, mut minutes) = (Rows::default(), Minutes::default());
-    let mut durations = ImportedDurations::default();
+    let mut rows = Rows::default();
     for row in &added {
         let (job, number) = (column(row, 0)?, column(row, 2)?);
         let id: &str = row.try_get(1)?;
         let Some(item) = places.get(&(job, id)).and_then(|at| items.get(*at)) else { continue };
         columns.push(number, job, item)?;
-        minutes.add(job, item);
-        durations.add(job, item);
         for (part, attempt) in item.history.iter().enumerate() {
             let by = session.worker(&attempt.worker).await?;
             rows.push((number, 0), part, attempt, by)?;
         }
     }
-    let NewStates { sums: [attempts, lost, worked, waited, _failed], .. } = &columns;
+    let NewStates { sums: [attempts, lost, worked, waited], .. } = &columns;
     let values: Values<'_> = &[
         &columns.item,
         &columns.job,
@@ -258,8 +249,6 @@ async fn import_some(
     session.execute(&IMPORT_SQL, values).await?;
     add_priorities(session, &columns).await?;
     rows.write(session).await?;
-    minutes.write(session).await?;
-    durations.write(session).await?;
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
 }
 

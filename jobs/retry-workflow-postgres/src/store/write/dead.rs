@@ -1,9 +1,9 @@
-//! Dead letters: grouped, re-driven, purged; and pending items: made due, skipped.
+//! Dead letters: re-driven, purged; and pending items: made due, skipped.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use retry_workflow::store::{Group, Waiting, sql};
+use retry_workflow::store::Waiting;
 use retry_workflow::{Failure, Filter, Timestamp};
 
 use super::settle::{counted, json};
@@ -13,43 +13,12 @@ use crate::server::text::encode;
 use crate::store::layout::CLAIM_RANKS;
 use crate::store::selection::FilteredItems;
 use crate::store::session::Session;
-use crate::store::summary;
-
-pub(crate) async fn stats(session: Session<'_>, filter: &Filter) -> PostgresResult<Vec<Group>> {
-    if sql::has_all(filter) {
-        return summary::groups(session, filter).await;
-    }
-    let Some(selection) = FilteredItems::resolve(session, filter).await? else {
-        return Ok(Vec::new());
-    };
-    // Groups of equal size are in the order of their names.
-    let sql = format!(
-        "WITH hours AS MATERIALIZED (\
-             SELECT f.class, f.signature, {} AS hour, count(*) AS count, \
-                 min(s.ended) AS first, max(s.ended) AS last, min(s.item) AS item \
-             {} AND s.ended IS NOT NULL AND f.item IS NOT NULL \
-             GROUP BY f.class, f.signature, hour), \
-         groups AS MATERIALIZED (\
-             SELECT class, signature, sum(count)::bigint AS count, min(first) AS first, \
-                 max(last) AS last, min(item) AS item, \
-                 array_agg(hour ORDER BY hour) AS hours, array_agg(count ORDER BY hour) AS counts \
-             FROM hours GROUP BY class, signature) \
-         SELECT g.count, g.first, g.last, i.id, f.failure, g.hours, g.counts FROM groups g \
-         JOIN @failures f ON f.item = g.item JOIN @items i ON i.job = f.job AND i.item = f.item \
-         ORDER BY g.count DESC, g.class, g.signature",
-        sql::hour("s.ended"),
-        selection.clauses()
-    );
-    let rows = session.query(&sql, &selection.values()).await?;
-    rows.iter().map(summary::group).collect()
-}
 
 /// Removes the failures of the items in `meant`, and moves the items to the counts in `@TO`.
 const MOVED: &str = "\
 gone AS (
     DELETE FROM @failures f USING meant m WHERE f.item = m.item
-    RETURNING f.item, f.job, f.class, f.signature, m.state, m.ended
-), @UNGROUPED, counted AS (
+), counted AS (
     @COUNTED
     FROM (SELECT job, 0 AS leased, 0 AS succeeded, -count(*) FILTER (WHERE state = 3) AS dead,
             @TO, 0 AS attempts, 0 AS lost, 0 AS worked, 0 AS waited
@@ -82,7 +51,7 @@ pub(crate) async fn redrive(
     let (clauses, order) = (selection.clauses(), selection.order);
     let sql = format!(
         "WITH meant AS MATERIALIZED (\
-             SELECT s.item, s.job, s.state, s.ended {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
+             SELECT s.item, s.job, s.state {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
          placed AS MATERIALIZED (\
              SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
          moved AS (\
@@ -98,14 +67,9 @@ pub(crate) async fn redrive(
                  part, outcome) \
              SELECT item, token, run, 0, {now}::bigint, 0, 0, {user}::bigint, 0, 4 FROM moved \
              WHERE {user}::bigint IS NOT NULL), {}",
-        taken(&moved)
+        counted(&moved)
     );
     session.count(&sql, &selection.values()).await
-}
-
-/// Fills in [`MOVED`]: the items leave their groups, and are counted elsewhere.
-fn taken(moved: &str) -> String {
-    counted(&moved.replace("@UNGROUPED", &summary::remove_from_groups_sql("gone")))
 }
 
 pub(crate) async fn purge(session: Session<'_>, filter: &Filter) -> PostgresResult<u64> {
@@ -114,12 +78,12 @@ pub(crate) async fn purge(session: Session<'_>, filter: &Filter) -> PostgresResu
     let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
     let (clauses, order) = (selection.clauses(), selection.order);
     let sql = format!(
-        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state, s.ended {clauses} {order} FOR UPDATE OF s), \
+        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state {clauses} {order} FOR UPDATE OF s), \
          moved AS (UPDATE @states s SET state = 5 FROM meant m WHERE s.item = m.item), \
          emptied AS (UPDATE @items i SET payload = '' FROM meant m \
              WHERE i.job = m.job AND i.item = m.item), \
          forgotten AS (DELETE FROM @history h USING meant m WHERE h.item = m.item), {}",
-        taken(&moved)
+        counted(&moved)
     );
     session.count(&sql, &selection.values()).await
 }
@@ -160,32 +124,16 @@ WITH meant AS MATERIALIZED (
         claim_rank = s.claim_rank & -4, checkpoint = NULL
     FROM meant m WHERE s.item = m.item
 ), failed AS (
-    INSERT INTO @failures (item, job, class, signature, failure)
-    SELECT item, $1, $4::text, $5::text, $6::text FROM meant
-    ON CONFLICT (item) DO UPDATE SET class = excluded.class, signature = excluded.signature,
-        failure = excluded.failure
+    INSERT INTO @failures (item, job, ended, state, class, signature, failure)
+    SELECT item, $1, $3::bigint, 4, $4::text, $5::text, $6::text FROM meant
 ), counted AS (
     UPDATE @counts c SET pending = c.pending - n.items, skipped = c.skipped + n.items
     FROM (SELECT count(*) AS items FROM meant) n
     WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint AND n.items > 0
-), @GROUPED, minuted AS (
-    @MINUTED
 )
 SELECT count(*) FROM meant";
 
-static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
-    let grouped = summary::add_to_groups_sql(
-        "(SELECT item, $1::bigint AS job, 4::smallint AS state, $4::text AS class, \
-         $5::text AS signature, $3::bigint AS ended FROM meant)",
-    );
-    let minuted = summary::add_to_minutes_sql(
-        "(SELECT $1::bigint AS job, $7::bigint AS minute, 0 AS succeeded, 0 AS dead, \
-         count(*) AS skipped, 0 AS attempts, 0 AS failed FROM meant)",
-    );
-    SKIP.replace("@CLAIM_RANKS", &CLAIM_RANKS)
-        .replace("@GROUPED", &grouped)
-        .replace("@MINUTED", &minuted)
-});
+static SKIP_SQL: LazyLock<String> = LazyLock::new(|| SKIP.replace("@CLAIM_RANKS", &CLAIM_RANKS));
 
 pub(crate) async fn skip(
     session: Session<'_>,
@@ -196,9 +144,8 @@ pub(crate) async fn skip(
 ) -> PostgresResult<u64> {
     let Some(job) = session.find_job(job).await? else { return Ok(0) };
     let (class, signature) = (encode(&why.class), encode(why.signature.as_str()));
-    let minute = now.minute().as_micros();
     let (max, now, why) = (limit(max), now.as_micros(), json(why)?);
-    session.count(&SKIP_SQL, &[&job, &max, &now, &class, &signature, &why, &minute]).await
+    session.count(&SKIP_SQL, &[&job, &max, &now, &class, &signature, &why]).await
 }
 
 pub(crate) async fn edit(

@@ -23,12 +23,6 @@ WITH gone AS MATERIALIZED (
 ), counted AS (
     UPDATE @counts c SET @ZEROS
     WHERE c.job = $1 AND (SELECT count(*) FROM gone) < $2
-), groups AS (
-    DELETE FROM @groups g WHERE g.job = $1 AND (SELECT count(*) FROM gone) < $2
-), minutes AS (
-    DELETE FROM @minutes m WHERE m.job = $1 AND (SELECT count(*) FROM gone) < $2
-), durations AS (
-    DELETE FROM @durations d WHERE d.job = $1 AND (SELECT count(*) FROM gone) < $2
 ), job AS (
     UPDATE @jobs j SET priorities = 0
     WHERE j.job = $1 AND j.priorities <> 0 AND (SELECT count(*) FROM gone) < $2

@@ -18,19 +18,19 @@ use crate::server::columns::{column, micros};
 use crate::server::text::encode;
 use crate::server::{PostgresError, PostgresResult};
 use crate::store::session::{Session, Values};
-use crate::store::summary::durations::{self, Sums};
-use crate::store::summary::{self, rollup};
 
-/// The number of numeric columns of an item, or of a row of history. They share one array, because
-/// each further column to unnest costs the server as much as a good part of its work.
-const NUMBERS: usize = 9;
+/// The number of numeric columns of an item and of a row of history. Those of each share one array,
+/// because each further column to unnest costs the server as much as a good part of its work.
+const ITEM_NUMBERS: usize = 8;
+const ROW_NUMBERS: usize = 9;
 
-/// Replaces `#1` to `#9` with the numbers of `u.place`, in the array that is parameter `value`.
-fn with_numbers(sql: &str, value: usize) -> String {
-    (1..=NUMBERS).fold(sql.to_owned(), |sql, number| {
-        let at = NUMBERS - number;
+/// Replaces `#1` to `#9` with the numbers of `u.place`, in the array that is parameter `value` and
+/// has so many numbers for each place.
+fn with_numbers(sql: &str, value: usize, numbers: usize) -> String {
+    (1..=numbers).fold(sql.to_owned(), |sql, number| {
+        let at = numbers - number;
         let number = format!("#{number}");
-        sql.replace(&number, &format!("(${value}::bigint[])[{NUMBERS} * u.place::integer - {at}]"))
+        sql.replace(&number, &format!("(${value}::bigint[])[{numbers} * u.place::integer - {at}]"))
     })
 }
 
@@ -114,7 +114,7 @@ fn written((items, texts): (usize, Option<usize>), condition: &str) -> String {
          SELECT u.item, #1, #2::integer, #3, #4, #5, #6, #7, #8, #9::smallint#TEXTS #FROM{condition}"
     );
     let sql = with_texts(&sql, items, &["step", "failure", "output"], texts);
-    with_numbers(&sql, items + 1)
+    with_numbers(&sql, items + 1, ROW_NUMBERS)
 }
 
 /// Expands `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in this connection's shard.
@@ -125,9 +125,9 @@ pub(crate) fn counted(text: &str) -> String {
 }
 
 /// Returns the numbers that rows of history add to the counts: attempts, losses, time worked and
-/// waited; then the number of failed attempts.
-pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
-    let mut sums = [0_i64; 5];
+/// waited.
+pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 4] {
+    let mut sums = [0_i64; 4];
     for row in history {
         // The running time of a lost attempt is unknown.
         sums[1] += i64::from(row.outcome == AttemptOutcome::Lost);
@@ -137,7 +137,6 @@ pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
         sums[0] += 1;
         sums[2] = sums[2].saturating_add(micros(row.duration));
         sums[3] = sums[3].saturating_add(micros(row.wait));
-        sums[4] += i64::from(row.outcome == AttemptOutcome::Failed);
     }
     sums
 }
@@ -158,7 +157,7 @@ const DEFERRED_FOR_LIMIT: i64 = 3;
 struct Ends<'a> {
     item: Vec<i64>,
     token: Vec<i64>,
-    /// Of each item: token, state, due time, whether its attempt is taken back, and five sums.
+    /// Of each item: token, state, due time, whether its attempt is taken back, and four sums.
     numbers: Vec<i64>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
     output: Vec<Option<Cow<'a, str>>>,
@@ -201,8 +200,7 @@ const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT u.item, #1 AS token, #2::smallint AS state, CASE WHEN #2 = 0 THEN #3 END AS due,
         CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_back, #4 >= 2 AS is_deferred,
-        #4 = 3 AS for_limit, #5 AS attempts, #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed,
-        u.place#TEXTS
+        #4 = 3 AS for_limit, #5 AS attempts, #6 AS lost, #7 AS worked, #8 AS waited#TEXTS
     #FROM
 ), held AS (
     UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
@@ -225,7 +223,7 @@ WITH wanted AS MATERIALIZED (
     @WRITTEN
 ), begun AS (
     UPDATE @states s SET started = b.at
-    FROM unnest($5::bigint[], $6::bigint[], $7::bigint[]) AS b(item, token, at)
+    FROM unnest($4::bigint[], $5::bigint[], $6::bigint[]) AS b(item, token, at)
     WHERE s.item = b.item AND s.token = b.token AND s.state = 1
 ), summed AS MATERIALIZED (
     SELECT job, -count(*) AS leased, count(*) FILTER (WHERE state = 0) AS pending,
@@ -233,57 +231,31 @@ WITH wanted AS MATERIALIZED (
         count(*) FILTER (WHERE state = 3) AS dead,
         count(*) FILTER (WHERE state = 4) AS skipped,
         sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
-        sum(waited) AS waited, sum(failed) AS failed, $4::bigint AS minute
+        sum(waited) AS waited
     FROM held GROUP BY job
 ), counted AS (
     @COUNTED FROM summed n @HERE
-), minuted AS (
-    @MINUTED
-), took AS (
-    SELECT n.job, u.step, u.bucket, u.count
-    FROM summed n CROSS JOIN unnest($10::text[], $11::smallint[], $12::bigint[])
-        AS u(step, bucket, count)
-    WHERE n.leased = -cardinality($1::bigint[])
-    UNION ALL
-    SELECT h.job, ($10::text[])[u.sum], ($11::smallint[])[u.sum], count(*)
-    FROM unnest($13::bigint[], $14::integer[]) AS u(place, sum) JOIN held h ON h.place = u.place
-    WHERE NOT EXISTS (SELECT 1 FROM summed n WHERE n.leased = -cardinality($1::bigint[]))
-    GROUP BY h.job, u.sum
-), timed AS (
-    @TIMED
-), tidied AS (
-    DELETE FROM @durations d WHERE d.ctid = ANY (ARRAY(
-        SELECT o.ctid FROM summed n JOIN @durations o ON o.job = n.job
-        WHERE o.minute < $15::bigint FOR UPDATE OF o SKIP LOCKED))
 )
 SELECT item, token, job, state FROM held";
 
-/// The update of failures; `@GROUPED` stands for the groups.
+/// The update of failures.
 const FAILED: &str = "\
 failed AS (
-    INSERT INTO @failures AS f (item, job, class, signature, failure)
-    SELECT item, job, class, signature, failure FROM held WHERE failure IS NOT NULL
-    ON CONFLICT (item) DO UPDATE SET class = excluded.class, signature = excluded.signature,
-        failure = excluded.failure
-), @GROUPED, ";
+    INSERT INTO @failures AS f (item, job, ended, state, class, signature, failure)
+    SELECT item, job, ended, state, class, signature, failure FROM held WHERE failure IS NOT NULL
+    ON CONFLICT (item) DO UPDATE SET ended = excluded.ended, state = excluded.state,
+        class = excluded.class, signature = excluded.signature, failure = excluded.failure
+), ";
 
-/// With texts (names of steps are texts too), and without: then nothing has failed.
+/// With texts, and without: then nothing has failed.
 static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     let held = " WHERE ((u.item, #1) IN (SELECT held.item, held.token FROM held)) IS TRUE";
-    let variants = [
-        (Some((16, 21)), durations::add_sql as fn(&str) -> String),
-        (None, durations::add_unnamed_sql),
-    ];
-    variants.map(|(texts, timed)| {
+    [Some((9, 14)), None].map(|texts| {
         let names = ["checkpoint", "output", "class", "signature", "failure"];
         let wanted = with_texts(SETTLE, 1, &names, texts.map(|(first, _)| first));
-        let grouped = summary::add_to_groups_sql("(SELECT * FROM held WHERE failure IS NOT NULL)");
-        let sql = with_numbers(&wanted, 2)
-            .replace("@WRITTEN", &written((8, texts.map(|(_, first)| first)), held))
-            .replace("@FAILED ", if texts.is_some() { FAILED } else { "" })
-            .replace("@GROUPED", &grouped)
-            .replace("@MINUTED", &summary::add_to_minutes_sql("summed"))
-            .replace("@TIMED", &timed("(SELECT t.*, $4::bigint AS minute FROM took t)"));
+        let sql = with_numbers(&wanted, 2, ITEM_NUMBERS)
+            .replace("@WRITTEN", &written((7, texts.map(|(_, first)| first)), held))
+            .replace("@FAILED ", if texts.is_some() { FAILED } else { "" });
         counted(&sql)
     })
 });
@@ -321,28 +293,19 @@ pub(crate) async fn settle(
     if ends.item.is_empty() && starts.item.is_empty() {
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
-    let sums = Sums::new(&ordered);
-    let kept_since = session.shared.tidies(now.minute()).map(Timestamp::as_micros);
-    let (now, minute) = (now.as_micros(), now.minute().as_micros());
+    let now = now.as_micros();
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &ends.item,
         &ends.numbers,
         &now,
-        &minute,
         &starts.item,
         &starts.token,
         &starts.at,
         &rows.item,
         &rows.numbers,
-        &sums.step,
-        &sums.bucket,
-        &sums.count,
-        &sums.place,
-        &sums.sum,
-        &kept_since,
     ];
     let [with_texts, without] = &*SETTLE_SQL;
-    let has_texts = ends.has_texts || rows.has_texts || sums.has_names;
+    let has_texts = ends.has_texts || rows.has_texts;
     let sql = if has_texts { with_texts } else { without };
     if has_texts {
         let texts = [&ends.checkpoint, &ends.output, &ends.class, &ends.signature];
@@ -351,9 +314,6 @@ pub(crate) async fn settle(
         values.extend([&rows.step as &(dyn ToSql + Sync), &rows.failure, &rows.output]);
     }
     let held = session.query(sql, &values).await?;
-    if ends.failure.iter().any(Option::is_some) {
-        rollup::fold(session, Timestamp::from_micros(now)).await;
-    }
     let mut settled = keys(&held)?;
     let mut put_back = BTreeSet::new();
     for row in &held {

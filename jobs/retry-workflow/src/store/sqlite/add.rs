@@ -9,7 +9,7 @@ use crate::item::clock::Timestamp;
 use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
 use crate::store::codes::{NEW, PURGED, claim_rank, state_code};
-use crate::store::tally::{count_move, minute_of};
+use crate::store::tally::count_move;
 
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
@@ -81,13 +81,10 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
         tx.add_priorities(job, priorities)?;
         // No lease has token 0, so these rows come before all others.
         for (part, row) in item.history.iter().enumerate() {
-            write_row(tx, job, (number, 0), part, row, minute_of(row))?;
+            write_row(tx, job, (number, 0), part, row)?;
         }
-        if let Some(ended) = item.ended {
-            tx.summaries().ended(job, item.state, ended);
-            if let Some(failure) = &item.failure {
-                write_failure(tx, (job, item.state), number, failure, ended)?;
-            }
+        if let (Some(ended), Some(failure)) = (item.ended, &item.failure) {
+            write_failure(tx, (job, item.state), number, failure, ended)?;
         }
         count_move(tx.counts(job)?, None, item.state);
         added += 1;

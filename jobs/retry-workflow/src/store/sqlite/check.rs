@@ -1,5 +1,4 @@
-//! Checking a whole file: its layout, its size, and whether its counts and summaries match its
-//! items.
+//! Checking a whole file: its layout, its size, and whether its counts match its items.
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use rusqlite::{Connection, Result};
 
 use super::{SqliteOptions, file, sqlite_error};
 use crate::store::sql::Columns;
-use crate::store::{Comparison, StoreCheck, StoreResult};
+use crate::store::{StoreCheck, StoreResult, comparison};
 
 /// The largest number of problems with the file that are reported.
 const MOST_DAMAGE: usize = 20;
@@ -36,13 +35,10 @@ fn compare(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
             check.damage.extend(Some(line?).filter(|line| line != "ok"));
         }
     }
-    for comparison in Comparison::ALL {
-        let mut statement =
-            connection.prepare(&comparison.sql("SELECT * FROM jobs").replace('@', ""))?;
-        let mut rows = statement.query(())?;
-        while let Some(row) = rows.next()? {
-            comparison.read(&mut Columns::new(row), check)?;
-        }
+    let mut statement = connection.prepare(&comparison("SELECT * FROM jobs").replace('@', ""))?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        check.read(&mut Columns::new(row))?;
     }
     Ok(())
 }

@@ -1,45 +1,18 @@
-//! Dead letters: grouped, re-driven, purged; and pending items: made due, skipped.
+//! Dead letters: re-driven, purged; and pending items: made due, skipped.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, Result};
+use rusqlite::Result;
 
-use super::selection::{FilteredItems, Summed};
+use super::selection::FilteredItems;
 use super::settle::{write_failure, write_row};
-use super::summary::{self, Groups};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, Filter, ItemState, Waiting};
-use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
-use crate::store::sql::{self, Columns};
+use crate::store::sql::Columns;
 use crate::store::tally::count_move;
-
-pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
-    if sql::has_all(filter) {
-        let meant = Summed::resolve(tx, filter)?;
-        return meant.map_or(Ok(Vec::new()), |meant| summary::groups(tx, &meant));
-    }
-    let mut groups = Groups::default();
-    let Some(selection) = FilteredItems::resolve(tx, filter)? else { return Ok(Vec::new()) };
-    selection.each(tx, "s.item, s.ended, f.class, f.signature", 0, |row| {
-        if let (Some(ended), Some(class), Some(signature)) = (
-            row.get::<_, Option<i64>>(1)?.map(Timestamp::from_micros),
-            row.get_ref(2)?.as_str_or_null()?,
-            row.get_ref(3)?.as_str_or_null()?,
-        ) {
-            let hour = HourCount::new(ended.hour(), 1);
-            groups.add((class, signature), hour, (ended, ended), row.get(0)?);
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let mut example = tx.prepare(
-        "SELECT i.id, f.failure FROM items i JOIN failures f ON f.item = i.item WHERE i.item = ?1",
-    )?;
-    groups.complete(|_, item| example.query_row((item,), summary::id_and_message).optional())
-}
 
 pub(super) fn redrive(
     tx: &mut Transaction<'_>,
@@ -68,7 +41,7 @@ pub(super) fn redrive(
             })?;
         if let Some(user) = by {
             let row = AttemptRecord::redriven(user, run, now);
-            write_row(tx, job, (item, token), 0, &row, now.minute())?;
+            write_row(tx, job, (item, token), 0, &row)?;
         }
         after = after.saturating_add(micros(every));
         redriven += 1;
@@ -142,7 +115,6 @@ pub(super) fn skip(
         )?
         .execute((item, SKIPPED, now.as_micros()))?;
         write_failure(tx, (job, ItemState::Skipped), item, why, now)?;
-        tx.summaries().ended(job, ItemState::Skipped, now);
         count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
     }
     Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
@@ -163,19 +135,12 @@ pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str)
 
 /// Counts a failed item as `to`, and deletes its failure.
 fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
-    let (job, from, ended) = tx
-        .prepare("SELECT job, state, ended FROM states WHERE item = ?1")?
-        .query_row((item,), |row| {
+    let (job, from) =
+        tx.prepare("SELECT job, state FROM states WHERE item = ?1")?.query_row((item,), |row| {
             let mut columns = Columns::new(row);
-            Ok((columns.integer()?, columns.state()?, columns.time_opt()?))
+            Ok((columns.integer()?, columns.state()?))
         })?;
-    let gone = tx
-        .prepare("DELETE FROM failures WHERE item = ?1 RETURNING class, signature")?
-        .query_row((item,), |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    if let (Some(alike), Some(ended)) = (gone, ended) {
-        tx.summaries().forgotten((job, from), alike, ended);
-    }
+    tx.prepare("DELETE FROM failures WHERE item = ?1")?.execute((item,))?;
     count_move(tx.counts(job)?, Some(from), to);
     tx.touch(job);
     Ok(())

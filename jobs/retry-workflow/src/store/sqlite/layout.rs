@@ -88,15 +88,9 @@ pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
 ///   the queue that it enters if its lease expires) and four times its priority. It is a column
 ///   because an expression in the index would make each update slower. An item that has ended keeps
 ///   its priority there.
-/// - `groups` counts failures that are alike, by the hour in which their items ended; `minutes`
-///   counts what happened in each minute. Reading them needs no scan of all items. A re-drive or a
-///   purge changes the groups, but not the minutes.
-/// - `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
-///   their duration is in. An attempt as a whole has the step `''`. Only the last minutes are kept.
-/// - `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with
-///   many jobs. Triggers keep it. As in a group, `first` and `last` stay when an item leaves.
-/// - The index `across` finds the jobs that have failures of a kind, jobs with failures in the
-///   latest hour first. Counting on a group does not move it there.
+/// - `failures` has the state and the end of its item, which do not change as long as it has a
+///   failure: one index (`alike`) has all that failures are grouped by, so that grouping them does
+///   not read their texts.
 const TABLES: &str = "
 CREATE TABLE jobs (
     job INTEGER PRIMARY KEY,
@@ -162,11 +156,13 @@ CREATE TABLE history (
 CREATE TABLE failures (
     item INTEGER PRIMARY KEY,
     job INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    ended INTEGER NOT NULL,
     class TEXT NOT NULL,
     signature TEXT NOT NULL,
     failure TEXT NOT NULL
 );
-CREATE INDEX alike ON failures (job, signature);
+CREATE INDEX alike ON failures (job, signature, class, state, ended);
 CREATE TABLE vals (
     key TEXT PRIMARY KEY,
     revision INTEGER NOT NULL,
@@ -178,67 +174,6 @@ CREATE TABLE clock (
     running INTEGER NOT NULL,
     boot TEXT
 );
-CREATE TABLE groups (
-    job INTEGER NOT NULL,
-    state INTEGER NOT NULL,
-    class TEXT NOT NULL,
-    signature TEXT NOT NULL,
-    hour INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    example INTEGER,
-    PRIMARY KEY (job, state, class, signature, hour)
-) WITHOUT ROWID;
-CREATE TABLE minutes (
-    job INTEGER NOT NULL,
-    minute INTEGER NOT NULL,
-    succeeded INTEGER NOT NULL,
-    dead INTEGER NOT NULL,
-    skipped INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    PRIMARY KEY (job, minute)
-) WITHOUT ROWID;
-CREATE TABLE durations (
-    job INTEGER NOT NULL,
-    minute INTEGER NOT NULL,
-    step TEXT NOT NULL,
-    bucket INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (job, minute, step, bucket)
-) WITHOUT ROWID;
-CREATE TABLE rollup (
-    state INTEGER NOT NULL,
-    class TEXT NOT NULL,
-    signature TEXT NOT NULL,
-    hour INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    PRIMARY KEY (state, class, signature, hour)
-) WITHOUT ROWID;
-CREATE INDEX across ON groups (class, signature, hour);
-CREATE TRIGGER rollup_adds AFTER INSERT ON groups BEGIN
-    INSERT INTO rollup (state, class, signature, hour, count, first, last)
-    VALUES (new.state, new.class, new.signature, new.hour, new.count, new.first, new.last)
-    ON CONFLICT DO UPDATE SET count = count + excluded.count,
-        first = min(first, excluded.first), last = max(last, excluded.last);
-END;
-CREATE TRIGGER rollup_counts AFTER UPDATE OF count ON groups BEGIN
-    UPDATE rollup SET count = count + new.count - old.count,
-        first = min(first, new.first), last = max(last, new.last)
-    WHERE state = new.state AND class = new.class AND signature = new.signature
-        AND hour = new.hour;
-END;
-CREATE TRIGGER rollup_removes AFTER DELETE ON groups BEGIN
-    UPDATE rollup SET count = count - old.count
-    WHERE state = old.state AND class = old.class AND signature = old.signature
-        AND hour = old.hour;
-    DELETE FROM rollup
-    WHERE state = old.state AND class = old.class AND signature = old.signature
-        AND hour = old.hour AND count <= 0;
-END;
 ";
 
 #[cfg(test)]

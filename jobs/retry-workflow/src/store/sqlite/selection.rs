@@ -1,46 +1,48 @@
 //! A [`Filter`] as SQL: it selects the same items as [`Filter::wants`], without reading all of
 //! them.
 
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, Result, Row, params_from_iter};
+use rusqlite::{Result, params_from_iter};
 
 use super::transaction::Transaction;
 use crate::item::record::Filter;
 use crate::store::codes::{DEAD, SKIPPED, codes};
-use crate::store::sql;
+use crate::store::{MAX_ROWS_SCANNED, sql};
 
 /// The items that a filter selects.
 pub(super) struct FilteredItems {
-    tables: &'static str,
-    order: &'static str,
     /// The conditions that an index answers, which determine the rows to look at.
     found_by: String,
     /// The other conditions.
     conditions: String,
-    values: Vec<Value>,
-    /// Only these, in order, if ids were given.
-    numbers: Option<Vec<i64>>,
+    values: Values,
 }
+
+/// The values of a statement.
+#[derive(Default)]
+pub(super) struct Values(pub(super) Vec<Value>);
+
+impl Values {
+    /// Adds a value, and returns its placeholder.
+    pub(super) fn add(&mut self, value: impl Into<Value>) -> String {
+        self.0.push(value.into());
+        format!("?{}", self.0.len())
+    }
+}
+
+/// The states `s` of items, and their failures `f` if there are any.
+const TABLES: &str = "states s LEFT JOIN failures f ON f.item = s.item";
+
+/// The place of the number after which items are selected, in [`FilteredItems::values`].
+const AFTER: usize = 0;
 
 impl FilteredItems {
     /// `None` if no item can match.
     pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
-        let job = match &filter.job {
-            Some(name) => match tx.find_job(name)? {
-                Some(job) => Some(job),
-                None => return Ok(None),
-            },
-            None => None,
-        };
-        let codes = codes(filter);
-        let numbers = match &filter.ids {
-            Some(ids) => Some(find_all(tx, job, ids)?),
-            None => None,
-        };
-        Ok(Some(Self::new(filter, job, &codes, numbers)))
+        // More of them are soon met among all items.
+        Self::with_alike(tx, filter, MAX_ROWS_SCANNED)
     }
 
     /// As [`resolve`](Self::resolve), but only dead letters and skipped items that are not purged.
@@ -48,184 +50,134 @@ impl FilteredItems {
         tx: &mut Transaction<'_>,
         filter: &Filter,
     ) -> Result<Option<Self>> {
-        let mut selection = Self::resolve(tx, filter)?;
+        let mut selection = Self::with_alike(tx, filter, usize::MAX)?;
         if let Some(selection) = &mut selection {
             selection.found_by.push_str(" AND s.state >= 3");
-            let _infallible = write!(selection.conditions, " AND s.state IN ({DEAD}, {SKIPPED})");
+            let failed = format!(" AND s.state IN ({DEAD}, {SKIPPED})");
+            selection.conditions.push_str(&failed);
         }
         Ok(selection)
     }
 
-    fn new(filter: &Filter, job: Option<i64>, codes: &[i16], numbers: Option<Vec<i64>>) -> Self {
-        // `CROSS` keeps the order of the tables, which is also the order of the result.
-        let (tables, number) = if filter.signature.is_some() && numbers.is_none() && job.is_some() {
-            ("failures f INDEXED BY alike CROSS JOIN states s ON s.item = f.item", "f.item")
-        } else {
-            ("states s LEFT JOIN failures f ON f.item = s.item", "s.item")
+    /// Looks the items with the filter's signature up, if there are no more than `most`.
+    fn with_alike(tx: &mut Transaction<'_>, filter: &Filter, most: usize) -> Result<Option<Self>> {
+        let job = match &filter.job {
+            Some(name) => match tx.find_job(name)? {
+                Some(job) => Some(job),
+                None => return Ok(None),
+            },
+            None => None,
         };
-        let mut values = Vec::new();
-        let mut found_by = match &numbers {
-            Some(_) => format!("{number} = ?1"),
-            None => format!("{number} > ?1"),
+        let numbers = match (&filter.ids, job, &filter.signature) {
+            (Some(ids), ..) => Some(find_all(tx, job, ids)?),
+            (None, Some(job), Some(signature)) => find_alike(tx, job, signature, most)?,
+            _ => None,
         };
-        let listed: Vec<_> = codes.iter().map(ToString::to_string).collect();
-        let mut conditions = format!("s.state IN ({})", listed.join(", "));
-        let is_failed = codes.iter().all(|code| *code >= DEAD);
-        if is_failed {
-            // Word for word the predicate of the index `failed`, or SQLite would not use it.
-            let to = if job.is_some() { &mut found_by } else { &mut conditions };
-            to.push_str(" AND s.state >= 3");
-        }
-        let mut add = |to: &mut String, condition: &str, value: Value| {
-            values.push(value);
-            // `?1` is the number of the item.
-            let place = format!("?{}", values.len() + 1);
-            to.push_str(" AND ");
-            to.push_str(&condition.replace("?x", &place));
-        };
-        if let Some(job) = job {
-            let indexed = is_failed || number == "f.item";
-            let to = if indexed { &mut found_by } else { &mut conditions };
-            let condition = if number == "f.item" { "f.job = ?x" } else { "s.job = ?x" };
-            add(to, condition, job.into());
-        }
-        if let Some(signature) = &filter.signature {
-            let to = if number == "f.item" { &mut found_by } else { &mut conditions };
-            add(to, "f.signature = ?x", signature.clone().into());
-        }
-        if let Some(class) = &filter.class {
-            add(
-                &mut conditions,
-                &sql::of_class("instr", "f.class", "?x", class),
-                class.clone().into(),
-            );
-        }
-        if let Some(since) = filter.since {
-            add(&mut conditions, "s.ended >= ?x", since.as_micros().into());
-        }
-        if let Some(until) = filter.until {
-            add(&mut conditions, "s.ended < ?x", until.as_micros().into());
-        }
-        Self { tables, order: number, found_by, conditions, values, numbers }
+        Ok(Some(Self::new(filter, job, numbers.as_deref())))
     }
 
-    /// Visits the selected items after `after`, in the order in which they were added, until
-    /// `visit` stops.
-    pub(super) fn each(
-        &self,
-        tx: &Transaction<'_>,
-        columns: &str,
-        after: i64,
-        mut visit: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let Self { tables, order, found_by, conditions, .. } = self;
-        let sql = format!(
-            "SELECT {columns} FROM {tables} WHERE {found_by} AND {conditions} ORDER BY {order}"
-        );
-        self.visit(tx, &sql, after, &mut visit)
+    fn new(filter: &Filter, job: Option<i64>, numbers: Option<&[i64]>) -> Self {
+        let mut values = Values::default();
+        let after = values.add(0);
+        let mut conditions = in_states(filter, "s");
+        // Word for word the predicate of the index `failed`, or SQLite would not use it.
+        let is_failed = codes(filter).iter().all(|code| *code >= DEAD);
+        let failed = if is_failed { " AND s.state >= 3" } else { "" };
+        let of_job = job.map(|job| format!(" AND s.job = {}", values.add(job)));
+        let of_job = of_job.unwrap_or_default();
+        let found_by = match numbers {
+            Some(numbers) => {
+                conditions.push_str(&of_job);
+                let numbers = values.add(listed(numbers));
+                let those = format!("SELECT value FROM json_each({numbers}) WHERE value > {after}");
+                format!("s.item IN ({those}){failed}")
+            }
+            None if is_failed && job.is_some() => format!("s.item > {after}{failed}{of_job}"),
+            None => {
+                conditions.push_str(&of_job);
+                conditions.push_str(failed);
+                format!("s.item > {after}")
+            }
+        };
+        conditions.push_str(&of_failure(filter, "s.ended", &mut values));
+        Self { found_by, conditions, values }
     }
 
     /// Visits each row after `after` that has to be looked at, with its number and whether it is
     /// selected, until `visit` stops.
     pub(super) fn look(
-        &self,
+        mut self,
         tx: &Transaction<'_>,
         after: i64,
         mut visit: impl FnMut(i64, bool) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let Self { tables, order, found_by, conditions, .. } = self;
+        let Self { found_by, conditions, .. } = &self;
         let sql = format!(
-            "SELECT {order}, ({conditions}) IS TRUE FROM {tables} WHERE {found_by} ORDER BY {order}"
+            "SELECT s.item, ({conditions}) IS TRUE FROM {TABLES} WHERE {found_by} ORDER BY s.item"
         );
-        self.visit(tx, &sql, after, &mut |row| visit(row.get(0)?, row.get(1)?))
-    }
-
-    fn visit(
-        &self,
-        tx: &Transaction<'_>,
-        sql: &str,
-        after: i64,
-        visit: &mut dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let Self { values, numbers, .. } = self;
-        let mut statement = tx.prepare(sql)?;
-        let with = |number: i64| {
-            params_from_iter(std::iter::once(Value::from(number)).chain(values.iter().cloned()))
-        };
-        let Some(numbers) = numbers else {
-            let mut rows = statement.query(with(after))?;
-            while let Some(row) = rows.next()? {
-                if visit(row)?.is_break() {
-                    break;
-                }
-            }
-            return Ok(());
-        };
-        for &number in numbers.iter().filter(|number| **number > after) {
-            let visited = statement.query_row(with(number), |row| visit(row)).optional()?;
-            if visited.is_some_and(|flow| flow.is_break()) {
+        self.values.0[AFTER] = after.into();
+        let mut statement = tx.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(self.values.0))?;
+        while let Some(row) = rows.next()? {
+            if visit(row.get(0)?, row.get(1)?)?.is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// The numbers of the first `max` selected items.
-    pub(super) fn numbers(&self, tx: &Transaction<'_>, max: usize) -> Result<Vec<i64>> {
-        let mut numbers = Vec::new();
-        if max == 0 {
-            return Ok(numbers);
-        }
-        self.each(tx, "s.item", 0, |row| {
-            numbers.push(row.get(0)?);
-            Ok(if numbers.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(numbers)
+    /// The numbers of the first `max` selected items, in the order in which they were added.
+    pub(super) fn numbers(mut self, tx: &Transaction<'_>, max: usize) -> Result<Vec<i64>> {
+        let max = self.values.add(limit(max));
+        let Self { found_by, conditions, values } = self;
+        let sql = format!(
+            "SELECT s.item FROM {TABLES} WHERE {found_by} AND {conditions} \
+             ORDER BY s.item LIMIT {max}"
+        );
+        tx.prepare(&sql)?.query_map(params_from_iter(values.0), |row| row.get(0))?.collect()
     }
 }
 
-/// The rows that a filter selects in the summary of failures.
-pub(super) struct Summed {
-    /// The job; without one, the rows come from the roll-up.
-    pub(super) job: Option<i64>,
-    /// Conditions on these rows, `g`.
-    pub(super) conditions: String,
-    pub(super) values: Vec<Value>,
-    /// The states of their items, as codes.
-    pub(super) states: String,
+pub(super) fn limit(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
 }
 
-impl Summed {
-    /// `None` if no row can match.
-    pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
-        let codes: Vec<_> = codes(filter).iter().map(ToString::to_string).collect();
-        let states = codes.join(", ");
-        let mut conditions = format!("g.state IN ({states})");
-        let mut values: Vec<Value> = Vec::new();
-        let mut add = |condition: &str, value: Value| {
-            values.push(value);
-            let place = format!("?{}", values.len());
-            conditions.push_str(" AND ");
-            conditions.push_str(&condition.replace("?x", &place));
-        };
-        let mut job = None;
-        if let Some(name) = &filter.job {
-            let Some(found) = tx.find_job(name)? else { return Ok(None) };
-            add("g.job = ?x", found.into());
-            job = Some(found);
-        }
-        if let Some(signature) = &filter.signature {
-            add("g.signature = ?x", signature.clone().into());
-        }
-        if let Some(class) = &filter.class {
-            add(&sql::of_class("instr", "g.class", "?x", class), class.clone().into());
-        }
-        Ok(Some(Self { job, conditions, values, states }))
+/// Returns the condition that a table has items in the states of a filter.
+pub(super) fn in_states(filter: &Filter, table: &str) -> String {
+    let codes: Vec<_> = codes(filter).iter().map(ToString::to_string).collect();
+    format!("{table}.state IN ({})", codes.join(", "))
+}
+
+/// Returns the conditions of a filter on failures `f`, and on the column in which items end.
+pub(super) fn of_failure(filter: &Filter, ended: &str, values: &mut Values) -> String {
+    let mut conditions = String::new();
+    let mut add = |condition: &str, value: Value| {
+        conditions.push_str(" AND ");
+        conditions.push_str(&condition.replace("?x", &values.add(value)));
+    };
+    if let Some(signature) = &filter.signature {
+        add("f.signature = ?x", signature.clone().into());
     }
+    if let Some(class) = &filter.class {
+        add(&sql::of_class("instr", "f.class", "?x", class), class.clone().into());
+    }
+    if let Some(since) = filter.since {
+        add(&format!("{ended} >= ?x"), since.as_micros().into());
+    }
+    if let Some(until) = filter.until {
+        add(&format!("{ended} < ?x"), until.as_micros().into());
+    }
+    conditions
+}
+
+/// Numbers as a JSON list, which a statement can read.
+pub(super) fn listed(numbers: &[i64]) -> String {
+    let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+    format!("[{}]", numbers.join(","))
 }
 
 /// The numbers of the items with these ids, in one job or in all.
-fn find_all(tx: &Transaction<'_>, job: Option<i64>, ids: &[String]) -> Result<Vec<i64>> {
+pub(super) fn find_all(tx: &Transaction<'_>, job: Option<i64>, ids: &[String]) -> Result<Vec<i64>> {
     let jobs = match job {
         Some(job) => vec![job],
         None => tx
@@ -239,7 +191,19 @@ fn find_all(tx: &Transaction<'_>, job: Option<i64>, ids: &[String]) -> Result<Ve
             numbers.extend(tx.find_item(job, id)?);
         }
     }
-    numbers.sort_unstable();
-    numbers.dedup();
     Ok(numbers)
+}
+
+/// The numbers of the failures with this signature; `None` if there are more than `most`.
+fn find_alike(
+    tx: &Transaction<'_>,
+    job: i64,
+    signature: &str,
+    most: usize,
+) -> Result<Option<Vec<i64>>> {
+    let numbers = tx
+        .prepare("SELECT item FROM failures WHERE job = ?1 AND signature = ?2 LIMIT ?3")?
+        .query_map((job, signature, limit(most.saturating_add(1))), |row| row.get(0))?
+        .collect::<Result<Vec<_>>>()?;
+    Ok((numbers.len() <= most).then_some(numbers))
 }

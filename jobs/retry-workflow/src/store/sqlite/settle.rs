@@ -19,27 +19,20 @@ pub(super) fn settle(
     now: Timestamp,
 ) -> Result<Vec<bool>> {
     write_starts(tx, started)?;
-    tx.summaries().settled_in(now.minute());
     settlements.iter().map(|settlement| settle_one(tx, settlement, now)).collect()
 }
 
 fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp) -> Result<bool> {
-    let Settlement { lease, end, history, step_times } = settlement;
+    let Settlement { lease, end, history, .. } = settlement;
     // A `SELECT` and then an `UPDATE` is a third faster than `UPDATE … RETURNING`.
     let Some(job) = job_if_held(tx, *lease)? else { return Ok(false) };
     let state = end.state();
     write_state(tx, lease.item, end, now)?;
     for (part, row) in history.iter().enumerate() {
-        write_row(tx, job, (lease.item, lease.token), part, row, now.minute())?;
-    }
-    for one in step_times {
-        tx.summaries().took(job, one, now.minute());
+        write_row(tx, job, (lease.item, lease.token), part, row)?;
     }
     if let Some(failure) = end.failure() {
         write_failure(tx, (job, state), lease.item, failure, now)?;
-    }
-    if state.is_final() {
-        tx.summaries().ended(job, state, now);
     }
     count_move(tx.counts(job)?, Some(ItemState::Leased), state);
     if state == ItemState::Pending {
@@ -86,14 +79,13 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
     Ok(())
 }
 
-/// Writes a row of history: `part` is its place among the rows of the lease; it counts in `minute`.
+/// Writes a row of history: `part` is its place among the rows of the lease.
 pub(super) fn write_row(
     tx: &mut Transaction<'_>,
     job: i64,
     (item, token): (i64, u64),
     part: usize,
     row: &AttemptRecord,
-    minute: Timestamp,
 ) -> Result<()> {
     let worker = tx.worker(&row.worker)?;
     tx.prepare(
@@ -117,24 +109,30 @@ pub(super) fn write_row(
         &row.output,
     ))?;
     count_attempt(tx.counts(job)?, row);
-    tx.summaries().tried(job, row, minute);
     Ok(())
 }
 
 /// Writes the failure with which an item of this job reached its state, and when.
 pub(super) fn write_failure(
-    tx: &mut Transaction<'_>,
+    tx: &Transaction<'_>,
     (job, state): (i64, ItemState),
     item: i64,
     failure: &Failure,
     ended: Timestamp,
 ) -> Result<()> {
     tx.prepare(
-        "INSERT OR REPLACE INTO failures (item, job, class, signature, failure) \
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT OR REPLACE INTO failures (item, job, state, ended, class, signature, failure) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
-    .execute((item, job, &failure.class, failure.signature.as_str(), Json(failure)))?;
-    tx.summaries().failed((job, state), failure, ended, item);
+    .execute((
+        item,
+        job,
+        state_code(state),
+        ended.as_micros(),
+        &failure.class,
+        failure.signature.as_str(),
+        Json(failure),
+    ))?;
     Ok(())
 }
 

@@ -2,15 +2,12 @@
 //! once when it ends.
 
 pub(super) mod columns;
-mod durations;
-mod summaries;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, params_from_iter};
 
-use self::summaries::Summaries;
 use crate::item::priority::Priorities;
 use crate::item::record::Counts;
 use crate::store::Changes;
@@ -43,7 +40,6 @@ pub(super) struct Transaction<'a> {
     connection: &'a Connection,
     names: &'a mut Names,
     counts: HashMap<i64, Counts>,
-    summaries: Summaries,
     touched: Touched,
 }
 
@@ -77,8 +73,8 @@ impl<'a> Transaction<'a> {
 
     /// Wraps the transaction that has begun.
     pub(super) fn begun(connection: &'a Connection, names: &'a mut Names) -> Self {
-        let (counts, summaries, touched) = Default::default();
-        Self { connection, names, counts, summaries, touched }
+        let (counts, touched) = Default::default();
+        Self { connection, names, counts, touched }
     }
 
     /// Records a change that the workers of a job wait for: see `Store::changed`.
@@ -103,14 +99,8 @@ impl<'a> Transaction<'a> {
             let values = std::iter::once(*job).chain(sql::values_of_counts(counts));
             self.prepare(&UPDATE_COUNTS)?.execute(params_from_iter(values))?;
         }
-        self.summaries.write(self.connection)?;
         self.prepare("COMMIT")?.execute(())?;
         Ok(touched)
-    }
-
-    /// The summaries, to be changed; they are written when the transaction ends.
-    pub(super) fn summaries(&mut self) -> &mut Summaries {
-        &mut self.summaries
     }
 
     /// The priorities that items of a job have.
@@ -134,7 +124,7 @@ impl<'a> Transaction<'a> {
     pub(super) fn forget(&mut self, job: i64) -> Result<()> {
         self.prepare("UPDATE jobs SET priorities = 0 WHERE job = ?1")?.execute((job,))?;
         self.counts.insert(job, Counts::default());
-        self.summaries.clear(self.connection, job)
+        Ok(())
     }
 
     pub(super) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {

@@ -322,7 +322,7 @@ async fn a_dead_letter_has_the_class_that_its_error_gave_itself() {
         .await
         .unwrap();
     let failures = async |job: &str| {
-        let groups = store.stats(&retry_workflow::Filter::job(job)).await.unwrap();
+        let groups = store.stats(&retry_workflow::Filter::job(job), None).await.unwrap();
         groups.into_iter().map(|group| (group.class, group.message)).collect::<Vec<_>>()
     };
     let own = vec![("rate_limit".to_owned(), "the shop said no".to_owned())];

@@ -1,0 +1,95 @@
+//! Failures that are alike, counted by the hour in which their items ended.
+
+use retry_workflow::store::codes::codes;
+use retry_workflow::store::{Group, HourCount, sql};
+use retry_workflow::{Failure, Filter, Timestamp};
+use tokio_postgres::Row;
+
+use super::selection::{Values, of_failure, of_ids};
+use super::session::Session;
+use crate::server::PostgresResult;
+use crate::server::columns::{column, limit, read_json, text};
+
+/// The failures that a filter selects, the largest group first.
+pub(crate) async fn stats(
+    session: Session<'_>,
+    filter: &Filter,
+    newest: Option<usize>,
+) -> PostgresResult<Vec<Group>> {
+    let job = match &filter.job {
+        Some(name) => match session.find_job(name).await? {
+            Some(job) => Some(job),
+            None => return Ok(Vec::new()),
+        },
+        None => None,
+    };
+    let mut values = Values::default();
+    let from = failures(filter, job, newest, &mut values);
+    let ids = filter.ids.as_ref().map(|ids| of_ids("f", job, ids, &mut values));
+    // Groups of equal size are in the order of their names.
+    let sql = format!(
+        "WITH hours AS MATERIALIZED (\
+             SELECT f.class, f.signature, {} AS hour, count(*) AS count, \
+                 min(f.ended) AS first, max(f.ended) AS last, max(f.item) AS item \
+             FROM {from}{}{} GROUP BY f.class, f.signature, hour), \
+         groups AS MATERIALIZED (\
+             SELECT class, signature, sum(count) AS count, min(first) AS first, \
+                 max(last) AS last, max(item) AS item, \
+                 array_agg(hour ORDER BY hour) AS hours, array_agg(count ORDER BY hour) AS counts \
+             FROM hours GROUP BY class, signature) \
+         SELECT i.id, f.failure, g.first, g.last, g.hours, g.counts FROM groups g \
+         JOIN @failures f ON f.item = g.item JOIN @items i ON i.job = f.job AND i.item = f.item \
+         ORDER BY g.count DESC, g.class, g.signature",
+        sql::hour("f.ended"),
+        ids.unwrap_or_default(),
+        of_failure(filter, "f.ended", &mut values),
+    );
+    let rows = session.query(&sql, &values.all()).await?;
+    rows.iter().map(group).collect()
+}
+
+/// The failures `f` of a job or of all jobs in the states of a filter: all of them, or the newest.
+fn failures(
+    filter: &Filter,
+    job: Option<i64>,
+    newest: Option<usize>,
+    values: &mut Values,
+) -> String {
+    let states = format!("f.state = ANY ({}::smallint[])", values.add(codes(filter)));
+    let Some(newest) = newest else {
+        return match job {
+            Some(job) => format!("@failures f WHERE f.job = {} AND {states}", values.add(job)),
+            None => format!("@failures f WHERE {states}"),
+        };
+    };
+    let newest = values.add(limit(newest));
+    let (tables, order) = match job {
+        Some(job) => {
+            let job = values.add(job);
+            let tables = format!(
+                "@states s JOIN @failures f ON f.item = s.item \
+                 WHERE s.job >= {job} AND s.job <= {job} AND s.state >= 3 AND"
+            );
+            (tables, "s.job DESC, s.item DESC")
+        }
+        None => ("@failures f WHERE".to_owned(), "f.item DESC"),
+    };
+    format!(
+        "(SELECT f.item, f.class, f.signature, f.ended FROM {tables} {states} \
+         ORDER BY {order} LIMIT {newest}::bigint) f WHERE true"
+    )
+}
+
+/// A group, from a row with the id and the failure of its example, its first and last time, and its
+/// hours with their counts.
+fn group(row: &Row) -> PostgresResult<Group> {
+    let failure: Failure = read_json(&column::<String>(row, 1)?)?;
+    let mut group = Group::new(&failure, text(row, 0)?, Timestamp::from_micros(column(row, 2)?));
+    group.last = Timestamp::from_micros(column(row, 3)?);
+    let (hours, counts): (Vec<i64>, Vec<i64>) = (column(row, 4)?, column(row, 5)?);
+    let hours = hours.into_iter().map(Timestamp::from_micros);
+    let counts = counts.into_iter().map(i64::unsigned_abs);
+    group.hours = hours.zip(counts).map(|(hour, count)| HourCount::new(hour, count)).collect();
+    group.count = group.hours.iter().fold(0, |sum, hour| sum.saturating_add(hour.count));
+    Ok(group)
+}

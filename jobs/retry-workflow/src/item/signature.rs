@@ -1,7 +1,10 @@
 //! [`Signature`]: a message with its variable parts folded, so that similar failures form a group.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::LazyLock;
 
+use regex::{Captures, Regex};
 use retry_runtime::classify::statuses;
 use serde::{Deserialize, Serialize};
 
@@ -63,11 +66,11 @@ impl Signature {
         let mut at = 0;
         // A status says what failed: 503 and 422 have different causes.
         for status in statuses(line) {
-            fold(&line[at..status.start], &mut folded);
+            folded.push_str(&fold(&line[at..status.start]));
             folded.push_str(&line[status.clone()]);
             at = status.end;
         }
-        fold(&line[at..], &mut folded);
+        folded.push_str(&fold(&line[at..]));
         if let Some((at, _)) = folded.char_indices().nth(LONGEST) {
             folded.truncate(at);
             folded.push('…');
@@ -91,10 +94,11 @@ impl Signature {
     }
 }
 
-fn fold(text: &str, folded: &mut String) {
-    for token in Tokens(text) {
-        token.fold_into(folded);
-    }
+fn fold(text: &str) -> Cow<'_, str> {
+    PART.replace_all(text, |found: &Captures<'_>| {
+        let part = found.iter().skip(1).position(|group| group.is_some());
+        part.and_then(|part| PARTS[part].1).unwrap_or(&found[0]).to_owned()
+    })
 }
 
 /// FNV-1a (Fowler, Noll, Vo; 1991), folded to 32 bits: a short name for a text that never changes.
@@ -119,190 +123,44 @@ impl From<String> for Signature {
     }
 }
 
-/// A piece of a message.
-enum Token<'a> {
-    Space,
-    /// Text between quotes.
-    Quoted,
-    /// Anything without white space or quotes.
-    Word(&'a str),
-}
+/// The parts of a message that are folded, each with what replaces it, or `None` if it stays. Of
+/// those that begin at the same place, the first is taken.
+const PARTS: [(&str, Option<&str>); 11] = [
+    (r"\s\s+|[\s--\x20]", Some(" ")),
+    // An apostrophe inside a word is not a quote: `can't`.
+    (r#""[^"]*"|`[^`]*`|“[^”]*”|«[^»]*»|\B'[^']*'"#, Some("<text>")),
+    // The last character is not punctuation of the sentence around it.
+    (r#"[A-Za-z][A-Za-z0-9+.-]*://[^\s"'`“«]*[^\s"'`“«()\[\]{}<>,;:.!?=|]"#, Some("<url>")),
+    (r"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", Some("<mail>")),
+    (
+        r"(?x) \b [0-9]{1,3} (?: \.[0-9]{1,3} ){3} (?: :[0-9]+ )? \b
+        | \[ [0-9A-Fa-f:.]* :: [0-9A-Fa-f:.]* \] (?: :[0-9]+ )?
+        | \b [0-9A-Fa-f]{1,4} (?: :[0-9A-Fa-f]{1,4} )* :: [0-9A-Fa-f:]* [0-9A-Fa-f] \b
+        | \b (?: [0-9A-Fa-f]{1,4}: ){7} [0-9A-Fa-f]{1,4} \b
+        | \B ::1 \b",
+        Some("<address>"),
+    ),
+    // The end of a tag, such as `</a>` or `<n>/s`, and a long word: neither a path nor an id.
+    (r"[<>]/|[A-Za-z]{16,}(?:\b|_)", None),
+    (r#"\B(?:~[A-Za-z0-9_-]*)?/[^\s"'`“«]*[^\s"'`“«()\[\]{}<>,;:.!?=|]"#, Some("<path>")),
+    (r"[0-9]+(?:[.,][0-9]+)+|\b[0-9]+\b", Some("<n>")),
+    // A UUID, hexadecimal digits, and a mix of letters and digits: `x86` is a name, `a1b2` an id.
+    (
+        r"(?x) \b [0-9A-Fa-f]{8} - (?: [0-9A-Fa-f]{4} - ){3} [0-9A-Fa-f]{12} \b
+        | \b (?: 0x [0-9A-Fa-f]+ | [0-9A-Fa-f]{8,} ) \b
+        | [A-Za-z]+ [0-9]+ [A-Za-z]+ [0-9] [0-9A-Za-z]*
+        | [0-9]+ [A-Za-z]+ [0-9]+ [A-Za-z] [0-9A-Za-z]*",
+        Some("<id>"),
+    ),
+    (r"[0-9A-Za-z]{16,}", Some("<id>")),
+    // A unit stays: `250ms`.
+    (r"[0-9]+", Some("<n>")),
+];
 
-/// The pieces of a line.
-struct Tokens<'a>(&'a str);
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = Token<'a>;
-
-    fn next(&mut self) -> Option<Token<'a>> {
-        let rest = self.0;
-        let first = rest.chars().next()?;
-        if first.is_whitespace() {
-            self.0 = rest.trim_start();
-            return Some(Token::Space);
-        }
-        if let Some(length) = quoted(rest, first) {
-            self.0 = &rest[length..];
-            return Some(Token::Quoted);
-        }
-        // An apostrophe inside a word is not a quote: `can't`.
-        let end = rest
-            .char_indices()
-            .skip(1)
-            .find(|&(at, c)| {
-                c.is_whitespace()
-                    || (matches!(c, '"' | '`' | '“' | '«')
-                        || c == '\'' && !before(rest, at).is_alphanumeric())
-            })
-            .map_or(rest.len(), |(at, _)| at);
-        self.0 = &rest[end..];
-        Some(Token::Word(&rest[..end]))
-    }
-}
-
-fn before(text: &str, at: usize) -> char {
-    text[..at].chars().next_back().unwrap_or(' ')
-}
-
-/// The length of the quoted text at the beginning, quotes included.
-fn quoted(text: &str, first: char) -> Option<usize> {
-    let close = match first {
-        '"' | '\'' | '`' => first,
-        '“' => '”',
-        '«' => '»',
-        _ => return None,
-    };
-    let open = first.len_utf8();
-    let inside = text[open..].find(close)?;
-    Some(open + inside + close.len_utf8())
-}
-
-impl Token<'_> {
-    fn fold_into(&self, folded: &mut String) {
-        match *self {
-            Self::Space => folded.push(' '),
-            Self::Quoted => folded.push_str("<text>"),
-            Self::Word(word) => fold_word(word, folded),
-        }
-    }
-}
-
-/// Folds a word: an address as a whole, otherwise the parts between punctuation.
-fn fold_word(word: &str, folded: &mut String) {
-    const AROUND: &[char] =
-        &['(', ')', '[', ']', '{', '}', '<', '>', ',', ';', ':', '.', '!', '?', '=', '|'];
-
-    let body = word.trim_start_matches(AROUND);
-    let head = &word[..word.len() - body.len()];
-    let bare = body.trim_end_matches(AROUND);
-    let tail = &body[bare.len()..];
-    // `[::1]:80` begins with a character that surrounds other words.
-    if is_address(word.trim_end_matches([',', ';', '.', ')'])) && word.contains("::") {
-        folded.push_str("<address>");
-        return;
-    }
-    folded.push_str(head);
-    if bare.contains("://") {
-        folded.push_str("<url>");
-    } else if is_address(bare) {
-        folded.push_str("<address>");
-    } else if is_mail(bare) {
-        folded.push_str("<mail>");
-    } else if bare.len() > 1 && bare.starts_with(['/', '~']) && bare.contains('/') {
-        folded.push_str("<path>");
-    } else if is_uuid(bare) {
-        folded.push_str("<id>");
-    } else {
-        fold_parts(bare, folded);
-    }
-    folded.push_str(tail);
-}
-
-/// Folds each run of letters and digits on its own: `user_17` → `user_<n>`.
-fn fold_parts(word: &str, folded: &mut String) {
-    let mut rest = word;
-    while let Some(first) = rest.chars().next() {
-        let is_part = |c: char| c.is_alphanumeric();
-        if !is_part(first) {
-            folded.push(first);
-            rest = &rest[first.len_utf8()..];
-            continue;
-        }
-        let mut end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        // A number continues across decimal points: 3.5, 1.2.3.
-        while rest[..end].bytes().all(|b| b.is_ascii_digit() || b == b'.')
-            && rest[end..].starts_with(['.', ','])
-            && rest[end + 1..].starts_with(|c: char| c.is_ascii_digit())
-        {
-            end = rest[end + 1..].find(|c| !is_part(c)).map_or(rest.len(), |at| end + 1 + at);
-        }
-        fold_part(&rest[..end], folded);
-        rest = &rest[end..];
-    }
-}
-
-fn fold_part(part: &str, folded: &mut String) {
-    let digits = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ',');
-    let is_hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
-    let has_digit = part.bytes().any(|b| b.is_ascii_digit());
-    if !has_digit {
-        folded.push_str(part);
-    } else if let Some(hex) = part.strip_prefix("0x")
-        && is_hex(hex)
-    {
-        folded.push_str("<id>");
-    } else if digits.is_empty() {
-        folded.push_str("<n>");
-    } else if (part.len() >= 8 && is_hex(part)) || part.len() >= 16 {
-        folded.push_str("<id>");
-    } else if digits.len() < part.len() && digits.chars().all(char::is_alphabetic) {
-        // A number with its unit.
-        folded.push_str("<n>");
-        folded.push_str(digits);
-    } else {
-        // Count the switches between letters and digits: `x86` is a name, `a1b2c3` an id.
-        let turns = part
-            .as_bytes()
-            .windows(2)
-            .filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit())
-            .count();
-        if turns >= 3 {
-            folded.push_str("<id>");
-        } else {
-            fold_digits(part, folded);
-        }
-    }
-}
-
-/// Folds each run of digits: `item17` → `item<n>`.
-fn fold_digits(part: &str, folded: &mut String) {
-    let mut in_digits = false;
-    for c in part.chars() {
-        if !c.is_ascii_digit() {
-            folded.push(c);
-        } else if !in_digits {
-            folded.push_str("<n>");
-        }
-        in_digits = c.is_ascii_digit();
-    }
-}
-
-/// Returns whether a word is an IP address, with or without a port.
-fn is_address(word: &str) -> bool {
-    use std::net::{IpAddr, SocketAddr};
-
-    word.parse::<SocketAddr>().is_ok()
-        || (word.contains(['.', ':']) && word.trim_matches(['[', ']']).parse::<IpAddr>().is_ok())
-}
-
-fn is_mail(word: &str) -> bool {
-    word.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'))
-}
-
-fn is_uuid(word: &str) -> bool {
-    let parts: Vec<_> = word.split('-').map(str::len).collect();
-    parts == [8, 4, 4, 4, 12] && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
-}
+static PART: LazyLock<Regex> = LazyLock::new(|| {
+    let patterns = PARTS.map(|(pattern, _)| format!("({pattern})"));
+    Regex::new(&patterns.join("|")).expect("the patterns are valid")
+});
 
 #[cfg(test)]
 mod tests {
@@ -322,10 +180,16 @@ mod tests {
             ("can't open it, won't try", "can't open it, won't try"),
             ("connect to 10.0.0.1:5432 refused", "connect to <address> refused"),
             ("connect to [::1]:80 refused", "connect to <address> refused"),
+            ("dial tcp [2001:db8::1]:5432: refused", "dial tcp <address>: refused"),
+            ("read tcp 10.0.0.1:1->10.0.0.2:443: reset", "read tcp <address>-><address>: reset"),
+            ("std::io::Error in x86_64", "std::io::Error in x<n>_<n>"),
             ("GET https://shop/items/7?q=\"x\" failed", "GET <url>=<text> failed"),
             ("cannot read /var/lib/a-b/c.db: no such file", "cannot read <path>: no such file"),
+            ("and/or file=~/a/b.db, 30/minute", "and/or file=<path>, <n>/minute"),
             ("mail to ada@example.com bounced", "mail to <mail> bounced"),
-            ("at 0x7f3aff", "at <id>"),
+            ("at 0x7f3aff, id=550e8400-e29b-41d4-a716-446655440000", "at <id>, id=<id>"),
+            ("a1b2c3 in AKIAIOSFODNN7EXAMPLE", "<id> in <id>"),
+            ("ConditionalCheckFailedException: 17", "ConditionalCheckFailedException: <n>"),
             ("HTTP 503 Service Unavailable", "HTTP 503 Service Unavailable"),
             (
                 "curl: (22) The requested URL returned error: 503",
@@ -333,7 +197,7 @@ mod tests {
             ),
             ("order 503 of 600 failed with status 422", "order <n> of <n> failed with status 422"),
             ("user 'status 503' is locked", "user <text> is locked"),
-            ("version 1.2.3 is too old", "version <n> is too old"),
+            ("version 1.2.3 is too old for v1.4", "version <n> is too old for v<n>"),
             ("  spread \t out\nsecond line", "spread out"),
             ("", ""),
         ] {
@@ -343,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_signature_of_a_signature_is_itself() {
-        for message in ["order 4711 at 10.0.0.1", "x \"y\" z", "a/b/c 17"] {
+        for message in ["order 4711 at 10.0.0.1", "x \"y\" z", "a/b/c 17", "30/minute"] {
             let once = Signature::new(message);
             assert_eq!(Signature::new(once.as_str()), once);
         }

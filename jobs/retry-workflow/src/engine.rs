@@ -427,21 +427,11 @@ impl Engine {
         if let Some(start_at) = self.start_at {
             at = at.min(start_at);
         }
-        if let Some(until) = self.capacity.paused_until() {
-            at = at.min(until);
-        }
-        if let Some(wait) = self.schedule.closed_for(|| self.store.now())
-            && !wait.is_zero()
-        {
+        if let Some((wait, _)) = self.closed_gate().filter(|(wait, _)| !wait.is_zero()) {
             at = at.min(Instant::now() + wait);
         }
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
             at = at.min(claim_at);
-        }
-        if let Some(open_for) = self.breaker.as_ref().map(Breaker::rejects_for)
-            && !open_for.is_zero()
-        {
-            at = at.min(Instant::now() + open_for);
         }
         at
     }

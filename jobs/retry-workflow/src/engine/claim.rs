@@ -45,10 +45,8 @@ impl Engine {
             && !self.operations.is_under_way(Operation::Extend)
             && self.to_claim() > 0
             && !self.leases.are_large()
-            && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
             && self.access.is_open()
-            && self.capacity.paused_until().is_none()
-            && self.schedule.is_open(|| self.store.now())
+            && self.closed_gate().is_none()
     }
 
     pub(super) fn to_claim(&self) -> usize {

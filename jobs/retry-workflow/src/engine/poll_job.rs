@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::heartbeat::{Beat, Heartbeat};
-use super::limits::breaker::Breaker;
 use super::operations::{EngineEvent, JobPoll, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;
@@ -144,7 +143,7 @@ impl Engine {
         #[cfg(feature = "metrics")]
         {
             // An item that may not start yet is not overdue.
-            let may_start = self.schedule.is_open(|| self.store.now()) && !self.is_limited();
+            let may_start = self.closed_gate().is_none() && !self.is_limited();
             self.metrics.next_due(next_due.filter(|_| may_start));
         }
         let is_settling = self.operations.is_under_way(Operation::Settle);
@@ -225,13 +224,9 @@ impl Engine {
             counts,
             input_complete: self.input_complete,
             running,
-            open_for: self.open_for(),
+            open_for: self.rejected_for(),
             waits_for: self.waits_for(),
         });
-    }
-
-    fn open_for(&self) -> Duration {
-        self.breaker.as_ref().map(Breaker::rejects_for).unwrap_or_default()
     }
 
     /// The rate of the job, if its next free start lies ahead.
@@ -243,24 +238,17 @@ impl Engine {
     /// Returns why this worker starts no item, if it has a reason.
     fn waits_for(&self) -> Option<WaitReason> {
         let runs = !self.tasks.is_empty();
-        let open_for = self.open_for();
         if self.stopping.is_some() {
             return runs.then_some(WaitReason::Stop);
         }
-        if let Some(wait) = self.schedule.closed_for(|| self.store.now()) {
-            return Some(WaitReason::Start { wait });
-        }
-        if !open_for.is_zero() {
-            return Some(WaitReason::Breaker { wait: open_for });
+        if let Some((_, reason)) = self.closed_gate() {
+            return Some(reason);
         }
         if self.access.is_exclusive() {
             return runs.then_some(WaitReason::Suspect);
         }
         if self.access.waits_for_exclusive() {
             return Some(WaitReason::Alone);
-        }
-        if self.capacity.paused_until().is_some() {
-            return Some(WaitReason::Resources);
         }
         let rate = self.rate_ahead();
         if let (Some(wait), Some(limit)) = (self.until_start(), rate) {

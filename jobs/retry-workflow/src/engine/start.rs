@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::attempt::Completion;
+use super::limits::breaker::Breaker;
 use super::limits::capacity::Shortage;
 use super::limits::exclusive::{self, Admission};
 use super::limits::keys::Reserved;
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::{Timestamp, by_clock};
 use crate::item::record::{Lease, Settled};
-use crate::job::event::JobEvent;
+use crate::job::event::{JobEvent, WaitReason};
 use crate::job::record::StopReason;
 use crate::store::StoreError;
 
@@ -38,7 +39,7 @@ impl Engine {
             && !is_past
             && !self.ledger.will_stop(&self.policy)
             && self.stopping.is_none()
-            && self.capacity.paused_until().is_none()
+            && self.closed_gate().is_none()
             && self.access.admits(self.tasks.len());
         let most = if self.access.is_exclusive() { 1 } else { self.capacity.limit() };
         while may_start
@@ -64,6 +65,25 @@ impl Engine {
         {
             self.finished.push(Completion::released(lease.key));
         }
+    }
+
+    /// The first gate that is closed, which keeps all items from being claimed and from starting:
+    /// how long that lasts, zero if only an event ends it, and the reason.
+    pub(super) fn closed_gate(&self) -> Option<(Duration, WaitReason)> {
+        if let Some(wait) = self.schedule.closed_for(|| self.store.now()) {
+            return Some((wait, WaitReason::Start { wait }));
+        }
+        let wait = self.rejected_for();
+        if !wait.is_zero() {
+            return Some((wait, WaitReason::Breaker { wait }));
+        }
+        let until = self.capacity.paused_until()?;
+        Some((until.saturating_duration_since(Instant::now()), WaitReason::Resources))
+    }
+
+    /// Returns how long the breaker of the job lets no item start.
+    pub(super) fn rejected_for(&self) -> Duration {
+        self.breaker.as_ref().map(Breaker::rejects_for).unwrap_or_default()
     }
 
     /// Runs fewer items at the same time, because one could not begin.
@@ -114,7 +134,7 @@ impl Engine {
     /// Returns whether only other jobs keep a handler from starting.
     pub(super) fn may_start_soon(&self) -> bool {
         !self.ledger.will_stop(&self.policy)
-            && self.schedule.is_open(|| self.store.now())
+            && self.closed_gate().is_none()
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
     }
 

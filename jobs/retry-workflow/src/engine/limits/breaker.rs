@@ -83,7 +83,7 @@ impl Breaker {
 
     /// Returns how long the breaker stays open; zero if it is not.
     pub(in crate::engine) fn open_for(&self) -> Duration {
-        self.circuit.remaining()
+        if self.circuit.is_open() { self.circuit.remaining() } else { Duration::ZERO }
     }
 
     /// Returns whether running items are probes.
@@ -98,11 +98,6 @@ impl Breaker {
             State::Closed => true,
             _ => !self.circuit.is_open() && running < self.probes(),
         }
-    }
-
-    /// Returns whether items may be claimed.
-    pub(in crate::engine) fn is_closed_enough(&self) -> bool {
-        !self.circuit.is_open() && !self.is_held()
     }
 
     /// Returns how many leases it makes sense to hold.
@@ -129,12 +124,12 @@ impl Breaker {
         }
         let now = store.now();
         let here = self.here(now);
-        let nothing_to_say = known.stored.is_none()
+        let is_default = known.stored.is_none()
             && here.state == State::Closed
             && here.consecutive_failures == 0
             && here.held_until.is_none();
         let is_like = |stored: &BreakerRecord| stored.at(now).is_like(&here);
-        if nothing_to_say || known.stored.as_ref().is_some_and(is_like) {
+        if is_default || known.stored.as_ref().is_some_and(is_like) {
             return Ok(());
         }
         if store.cas_json(&self.key, known.revision, &here).await? {

@@ -34,11 +34,6 @@ impl Schedule {
         self.waits_to_start = false;
     }
 
-    /// Returns whether items may begin.
-    pub(in crate::engine) fn is_open(&self, now: impl Fn() -> Timestamp) -> bool {
-        self.closed_for(now).is_none()
-    }
-
     /// Returns how long until items may begin, zero if that is not known; `None` if they may.
     pub(in crate::engine) fn closed_for(&self, now: impl Fn() -> Timestamp) -> Option<Duration> {
         let wait = self.not_before.map(|at| at.since(now())).filter(|wait| !wait.is_zero());

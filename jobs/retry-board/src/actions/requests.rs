@@ -69,13 +69,13 @@ impl Request {
         let job = self.unfinished().await?;
         let id = short(&job.id);
         let how = how_to_resume(&self.command, &job);
-        let is_heard = self.operator.pause(&job.id, &[]).await?;
-        let said = if is_heard {
+        let has_worker = self.operator.pause(&job.id, &[]).await?;
+        let said = if has_worker {
             format!("{id} stops when its running items have finished; to resume: {how}")
         } else {
             format!("No process is working on {id}; to resume: {how}")
         };
-        Ok(Done::new(said, json!({ "job": job.id, "requested": is_heard })))
+        Ok(Done::new(said, json!({ "job": job.id, "requested": has_worker })))
     }
 
     /// Makes the items due now that wait for their next attempt.

@@ -693,8 +693,8 @@ impl Job {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();
     /// let job = Job::create(&store, "import", None).await?;
-    /// let is_heard = Job::request(&store, "import-1", Request::Pause).await?;
-    /// assert!(!is_heard, "no worker");
+    /// let has_worker = Job::request(&store, "import-1", Request::Pause).await?;
+    /// assert!(!has_worker);
     /// # Ok(())
     /// # }
     /// ```

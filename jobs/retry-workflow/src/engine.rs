@@ -47,12 +47,12 @@ use self::collect::Collector;
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::Ledger;
-use self::limits::breaker::Breaker;
+use self::limits::breaker::JobBreaker;
 use self::limits::capacity::Capacity;
 use self::limits::exclusive::HandlerAccess;
-use self::limits::keys::KeyLimits;
-pub(crate) use self::limits::keys::{KeyBound, KeyLimit};
-use self::limits::schedule::Schedule;
+use self::limits::keys::JobLimits;
+pub(crate) use self::limits::keys::{JobLimit, LimitBound};
+use self::limits::schedule::JobSchedule;
 use self::operations::{EngineEvent, Operation, Operations};
 use self::poll_job::JobPolling;
 use crate::engine::source::DynSource;
@@ -79,7 +79,7 @@ pub(crate) struct Options {
     pub(crate) deadline: Option<Duration>,
     /// The number of attempts that start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
-    pub(crate) key_limits: Vec<KeyLimit>,
+    pub(crate) key_limits: Vec<JobLimit>,
     /// The priority of a new item.
     pub(crate) priority: Option<PriorityOf>,
     /// No item begins before.
@@ -140,7 +140,7 @@ pub(crate) async fn run(
 ) -> Result<u64, WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
         Some(config) => {
-            Some(Breaker::open(&*store, &job, config, options.listeners.clone()).await?)
+            Some(JobBreaker::open(&*store, &job, config, options.listeners.clone()).await?)
         }
         None => None,
     };
@@ -161,7 +161,7 @@ pub(crate) async fn run(
         Arc::new(move || store.now())
     };
     let keys = limits::of(&options, &worker);
-    let schedule = Schedule::new(
+    let schedule = JobSchedule::new(
         (options.not_before, options.skip_after),
         signals.start.is_some(),
         job.created,
@@ -244,9 +244,9 @@ struct Engine {
     worker: Arc<str>,
     policy: ErrorPolicy,
     attempts: Arc<AttemptRunner>,
-    breaker: Option<Breaker>,
-    keys: Option<KeyLimits>,
-    schedule: Schedule,
+    breaker: Option<JobBreaker>,
+    keys: Option<JobLimits>,
+    schedule: JobSchedule,
     capacity: Capacity,
     is_shortage_reported: bool,
     lease: Duration,
@@ -456,7 +456,7 @@ impl Engine {
             self.start_claiming();
         }
         self.update_access();
-        if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
+        if self.breaker.as_ref().is_some_and(JobBreaker::has_moved) {
             self.share_breaker();
         }
         if self.polling.tick_at <= now {

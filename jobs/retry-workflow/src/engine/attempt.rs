@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Options;
-use crate::engine::limits::breaker::Breaker;
+use crate::engine::limits::breaker::JobBreaker;
 use crate::engine::limits::capacity;
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
@@ -56,7 +56,7 @@ pub(super) struct AttemptRunner {
     handlers: Handlers,
     /// The retries of `on_item_failure: retry`.
     item_retries: Retrier,
-    breaker: Option<Breaker>,
+    breaker: Option<JobBreaker>,
 }
 
 /// An item that is ready to be settled.
@@ -109,7 +109,7 @@ impl Completion {
 
 /// The state that an item leaves for its next attempt.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Checkpoint {
+struct ItemCheckpoint {
     /// The checkpoint of the work itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work: Option<Box<RawValue>>,
@@ -163,7 +163,7 @@ struct Checkpoint {
 /// # }
 /// ```
 pub fn checkpoint(item: &ItemRecord) -> Option<String> {
-    let Checkpoint { work, place, .. } = Checkpoint::read(item.checkpoint.as_deref());
+    let ItemCheckpoint { work, place, .. } = ItemCheckpoint::read(item.checkpoint.as_deref());
     work.or(place).map(|work| work.get().to_owned())
 }
 
@@ -192,7 +192,7 @@ pub fn checkpoint(item: &ItemRecord) -> Option<String> {
 /// # }
 /// ```
 pub fn postponed(item: &ItemRecord) -> Option<AttemptRecord> {
-    Checkpoint::read(item.checkpoint.as_deref()).postponed.map(|row| *row)
+    ItemCheckpoint::read(item.checkpoint.as_deref()).postponed.map(|row| *row)
 }
 
 /// An item that fails as a probe says more about the other side than about itself. After this many
@@ -224,7 +224,7 @@ fn record_outcome(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<Asked
     }
 }
 
-impl Checkpoint {
+impl ItemCheckpoint {
     fn read(text: Option<&str>) -> Self {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
@@ -278,7 +278,7 @@ impl AttemptRunner {
         clock: Clock,
         work: Arc<dyn DynWork>,
         options: &Options,
-        breaker: Option<&Breaker>,
+        breaker: Option<&JobBreaker>,
     ) -> Self {
         Self {
             job: Arc::clone(job),
@@ -309,9 +309,9 @@ impl AttemptRunner {
         let strikes = lease.strikes();
         let Lease { key, id, payload, correlation, run, attempt, checkpoint, .. } = lease;
         let timer = AttemptTimer::start();
-        let mut last = Checkpoint::read(checkpoint.as_deref());
+        let mut last = ItemCheckpoint::read(checkpoint.as_deref());
         last.end_postponement(&self.clock);
-        let Checkpoint { work, rounds, place, probes, postponed_for, postponed, .. } = last;
+        let ItemCheckpoint { work, rounds, place, probes, postponed_for, postponed, .. } = last;
         let item = LeasedItem {
             key,
             run,
@@ -321,7 +321,7 @@ impl AttemptRunner {
             postponed_for,
             postponed,
         };
-        let left = || Checkpoint { postponed_for, ..Checkpoint::default() };
+        let left = || ItemCheckpoint { postponed_for, ..ItemCheckpoint::default() };
 
         if strikes >= MOST_STRIKES {
             let message =
@@ -362,7 +362,7 @@ impl AttemptRunner {
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::NotBegun { why, checkpoint: reached } => {
-                let work = |work| Checkpoint { work: Some(work), rounds, probes, ..left() };
+                let work = |work| ItemCheckpoint { work: Some(work), rounds, probes, ..left() };
                 let end = self.put_back(reached.map(json).map(work), checkpoint);
                 let completion = self.finished(item, end, measured, None);
                 Completion { not_begun: Some(why), ..completion }
@@ -371,21 +371,22 @@ impl AttemptRunner {
                 // Without a checkpoint it continues where this attempt began.
                 let place = place.filter(|_| checkpoint.is_none());
                 let work = checkpoint.map(json).or(work);
-                let left = Checkpoint { work, rounds, place, probes, ..left() };
+                let left = ItemCheckpoint { work, rounds, place, probes, ..left() };
                 self.come_back(item, left, (wait, timer.elapsed()), measured)
             }
             WorkOutcome::Retry { wait, checkpoint } => {
                 let due = (self.clock)() + wait;
-                let left = Checkpoint { work: Some(json(checkpoint)), rounds, probes, ..left() };
+                let left =
+                    ItemCheckpoint { work: Some(json(checkpoint)), rounds, probes, ..left() };
                 let end = Settled::RetryAt { due, checkpoint: left.write() };
                 self.finished(item, end, measured, Some(wait))
             }
             WorkOutcome::Failed { reason, .. }
                 if reason != Reason::NotRetryable && probes < MOST_PROBES && probed.is_some() =>
             {
-                let open_for = probed.map(Breaker::rejects_for).unwrap_or_default();
+                let open_for = probed.map(JobBreaker::rejects_for).unwrap_or_default();
                 let due = (self.clock)() + open_for;
-                let checkpoint = Checkpoint { rounds, probes: probes + 1, ..left() }.write();
+                let checkpoint = ItemCheckpoint { rounds, probes: probes + 1, ..left() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
@@ -409,13 +410,13 @@ impl AttemptRunner {
         let measured = Measured { records, step_times, resume_from };
         if let Some(permit) = permit {
             record_outcome(permit, &outcome, asked_wait);
-            self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
+            self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(JobBreaker::note_hold);
         }
         (with_json(outcome), measured)
     }
 
     /// Settles an item that could not begin, or continue, because of a lack of resources.
-    fn put_back(&self, reached: Option<Checkpoint>, last: Option<String>) -> Settled {
+    fn put_back(&self, reached: Option<ItemCheckpoint>, last: Option<String>) -> Settled {
         let due = (self.clock)() + capacity::PAUSE;
         match reached {
             None => Settled::Deferred { due, checkpoint: last, for_limit: false },
@@ -473,8 +474,12 @@ impl AttemptRunner {
                     NextStep::Retry { wait, state } => {
                         event.state = ItemState::Pending;
                         let (rounds, postponed_for) = (Some(*state), item.postponed_for);
-                        let checkpoint =
-                            Checkpoint { rounds, place, postponed_for, ..Checkpoint::default() };
+                        let checkpoint = ItemCheckpoint {
+                            rounds,
+                            place,
+                            postponed_for,
+                            ..ItemCheckpoint::default()
+                        };
                         let checkpoint = checkpoint.write();
                         let due = (self.clock)() + wait;
                         (Settled::RetryAt { due, checkpoint }, Some(wait))
@@ -523,7 +528,7 @@ impl AttemptRunner {
     fn come_back(
         &self,
         mut item: LeasedItem,
-        mut left: Checkpoint,
+        mut left: ItemCheckpoint,
         (wait, took): (Duration, Duration),
         mut measured: Measured,
     ) -> Completion {

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::Engine;
 use super::attempt::Completion;
 use super::leases::Load;
-use super::limits::breaker::Breaker;
-use super::limits::keys::KeyLimits;
+use super::limits::breaker::JobBreaker;
+use super::limits::keys::JobLimits;
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::record::{Filter, ItemState, Lease, NewItem, Selection, Settled};
@@ -50,13 +50,13 @@ impl Engine {
     }
 
     pub(super) fn to_claim(&self) -> usize {
-        let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
+        let limit = self.breaker.as_ref().map_or(usize::MAX, JobBreaker::most_held);
         let limit =
             if self.capacity.is_limited() { limit.min(self.capacity.limit()) } else { limit };
-        let most_ready = self.keys.as_ref().map_or(usize::MAX, KeyLimits::most_ready);
+        let most_ready = self.keys.as_ref().map_or(usize::MAX, JobLimits::most_ready);
         let limit = limit.min(self.tasks.len().saturating_add(most_ready));
         // An item that waits in hand for a place of its key must not keep other items waiting.
-        let queued = self.keys.as_ref().map_or(0, KeyLimits::queued);
+        let queued = self.keys.as_ref().map_or(0, JobLimits::queued);
         let Load { held, ready, running } = self.leases.load(self.tasks.len());
         let load = Load {
             held: held.saturating_sub(queued),

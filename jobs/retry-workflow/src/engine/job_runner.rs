@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::engine::source::{DynSource, Source, StoredItems};
 use crate::engine::work::{BoxFuture, DynWork, Work};
-use crate::engine::{self, Handlers, KeyBound, KeyLimit, Options, Signals};
+use crate::engine::{self, Handlers, JobLimit, LimitBound, Options, Signals};
 use crate::item::sanitize::OneLine;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
@@ -239,9 +239,9 @@ macro_rules! settings {
             rate: impl $crate::job::rate::IntoRate,
         ) -> Self {
             let rate = self$(.$runner)?.checked(rate.into_rate(), WorkflowError::Rate);
-            let bound = rate.map($crate::engine::KeyBound::Rate);
+            let bound = rate.map($crate::engine::LimitBound::Rate);
             let of = std::sync::Arc::new(key);
-            let limit = bound.map(|bound| $crate::engine::KeyLimit { of: Some(of), bound });
+            let limit = bound.map(|bound| $crate::engine::JobLimit { of: Some(of), bound });
             self$(.$runner)?.options.key_limits.extend(limit);
             self
         }
@@ -304,8 +304,8 @@ macro_rules! settings {
             key: impl Fn(&serde_json::Value) -> Option<String> + Send + Sync + 'static,
             most: u32,
         ) -> Self {
-            let (of, bound) = (std::sync::Arc::new(key), $crate::engine::KeyBound::Concurrency(most));
-            self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of: Some(of), bound });
+            let (of, bound) = (std::sync::Arc::new(key), $crate::engine::LimitBound::Concurrency(most));
+            self$(.$runner)?.options.key_limits.push($crate::engine::JobLimit { of: Some(of), bound });
             self
         }
 
@@ -572,7 +572,7 @@ impl JobRunner {
         }
         let Options { max_parallel, lease, policy, handlers, key_limits, .. } = &self.options;
         policy.validate().map_err(WorkflowError::ErrorPolicy)?;
-        let is_zero = |limit: &KeyLimit| matches!(limit.bound, KeyBound::Concurrency(0));
+        let is_zero = |limit: &JobLimit| matches!(limit.bound, LimitBound::Concurrency(0));
         if *max_parallel == 0 || key_limits.iter().any(is_zero) {
             return Err(WorkflowError::NoParallelism);
         }

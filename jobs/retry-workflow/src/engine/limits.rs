@@ -12,7 +12,7 @@ mod starts;
 
 use std::sync::Arc;
 
-use self::keys::{KeyBound, KeyLimit, KeyLimits};
+use self::keys::{JobLimit, JobLimits, LimitBound};
 use super::Options;
 use crate::item::record::Waiting;
 use crate::job::record::Job;
@@ -22,11 +22,11 @@ use crate::store::{Store, StoreError};
 const DUE_BATCH: usize = 5_000;
 
 /// The limits of a job: those by key, and its rate, which all items share.
-pub(super) fn of(options: &Options, worker: &Arc<str>) -> Option<KeyLimits> {
-    let of_all = options.rate.map(|rate| KeyLimit { of: None, bound: KeyBound::Rate(rate) });
+pub(super) fn of(options: &Options, worker: &Arc<str>) -> Option<JobLimits> {
+    let of_all = options.rate.map(|rate| JobLimit { of: None, bound: LimitBound::Rate(rate) });
     // Last, so that the numbers of the others are the same without it.
     let limits: Vec<_> = options.key_limits.iter().cloned().chain(of_all).collect();
-    (!limits.is_empty()).then(|| KeyLimits::new(limits, worker, options.lease))
+    (!limits.is_empty()).then(|| JobLimits::new(limits, worker, options.lease))
 }
 
 /// The limits by which items wait in the store, as the record of a job has them.

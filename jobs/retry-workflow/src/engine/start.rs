@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::attempt::Completion;
-use super::limits::breaker::Breaker;
+use super::limits::breaker::JobBreaker;
 use super::limits::capacity::Shortage;
 use super::limits::exclusive::{self, Admission};
 use super::limits::keys::Reserved;
@@ -35,12 +35,8 @@ impl Engine {
             self.extend_at = now;
         }
         // Once unsettled results are going to stop the job, nothing is started beyond the limit.
-        let may_start = !self.leases.are_handed_out()
-            && !is_past
-            && !self.ledger.will_stop(&self.policy)
-            && self.stopping.is_none()
-            && self.closed_gate().is_none()
-            && self.access.admits(self.tasks.len());
+        let may_start =
+            !is_past && self.has_item_to_start() && self.access.admits(self.tasks.len());
         let most = if self.access.is_exclusive() { 1 } else { self.capacity.limit() };
         while may_start
             && self.tasks.len() < most
@@ -83,7 +79,7 @@ impl Engine {
 
     /// Returns how long the breaker of the job lets no item start.
     pub(super) fn rejected_for(&self) -> Duration {
-        self.breaker.as_ref().map(Breaker::rejects_for).unwrap_or_default()
+        self.breaker.as_ref().map(JobBreaker::rejects_for).unwrap_or_default()
     }
 
     /// Runs fewer items at the same time, because one could not begin.

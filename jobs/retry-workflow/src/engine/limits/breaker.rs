@@ -1,5 +1,5 @@
-//! [`Breaker`]: the breaker of a whole job. It decides when items may start; the store keeps it for
-//! the next process, and shares it with others.
+//! [`JobBreaker`]: the breaker of a whole job. It decides when items may start; the store keeps it
+//! for the next process, and shares it with others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::store::{Store, StoreError};
 
 /// The breaker of a whole job.
 #[derive(Clone)]
-pub(in crate::engine) struct Breaker {
+pub(in crate::engine) struct JobBreaker {
     circuit: Arc<CircuitBreaker>,
     key: Arc<str>,
     /// Set if the state has changed since it was last shared.
@@ -31,7 +31,7 @@ struct LastKnown {
     stored: Option<BreakerRecord>,
 }
 
-impl Breaker {
+impl JobBreaker {
     /// The breaker of this job, in the state in which the last process left it.
     pub(in crate::engine) async fn open(
         store: &dyn Store,

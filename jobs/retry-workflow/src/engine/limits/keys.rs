@@ -1,4 +1,4 @@
-//! [`KeyLimits`]: limits for items that share a key, such as a host: how many start per unit of
+//! [`JobLimits`]: limits for items that share a key, such as a host: how many start per unit of
 //! time, and how many run at the same time, across all workers of a job. The rate of a job is a
 //! limit whose key all items share.
 //!
@@ -44,16 +44,16 @@ pub(crate) type KeyOf = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
 /// A limit for items that share a key.
 #[derive(Clone)]
-pub(crate) struct KeyLimit {
+pub(crate) struct JobLimit {
     /// `None`: all items of the job share the limit.
     pub(crate) of: Option<KeyOf>,
-    pub(crate) bound: KeyBound,
+    pub(crate) bound: LimitBound,
 }
 
 /// The limit for each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum KeyBound {
+pub(crate) enum LimitBound {
     /// The number of starts per unit of time.
     Rate(Rate),
     /// The number of items that run at the same time.
@@ -61,7 +61,7 @@ pub(crate) enum KeyBound {
 }
 
 /// As the record of a job has it: `5/s` or `2`.
-impl fmt::Display for KeyBound {
+impl fmt::Display for LimitBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => rate.fmt(f),
@@ -78,8 +78,8 @@ pub(in crate::engine) struct Key {
 }
 
 /// A worker's state of the keys of the items that it holds.
-pub(in crate::engine) struct KeyLimits {
-    limits: Arc<[KeyLimit]>,
+pub(in crate::engine) struct JobLimits {
+    limits: Arc<[JobLimit]>,
     worker: Arc<str>,
     /// By item; one without a key is not in here.
     items: HashMap<i64, KeyedItem>,
@@ -127,9 +127,9 @@ impl Stage {
     }
 }
 
-impl KeyLimits {
+impl JobLimits {
     pub(in crate::engine) fn new(
-        limits: Vec<KeyLimit>,
+        limits: Vec<JobLimit>,
         worker: &Arc<str>,
         lease: Duration,
     ) -> Self {
@@ -151,7 +151,7 @@ impl KeyLimits {
     /// The rate of the job itself.
     pub(in crate::engine) fn rate(&self) -> Option<Rate> {
         self.limits.iter().find_map(|limit| match limit.bound {
-            KeyBound::Rate(rate) if limit.of.is_none() => Some(rate),
+            LimitBound::Rate(rate) if limit.of.is_none() => Some(rate),
             _ => None,
         })
     }
@@ -189,7 +189,7 @@ impl KeyLimits {
         self.drop_item(item, now);
         let payload: Option<Value> =
             if self.has_keys() { serde_json::from_str(payload).ok() } else { None };
-        let key = |(limit, KeyLimit { of, .. }): (usize, &KeyLimit)| {
+        let key = |(limit, JobLimit { of, .. }): (usize, &JobLimit)| {
             let digest = match of {
                 Some(of) => fnv(&of(payload.as_ref()?)?),
                 None => 0,
@@ -438,16 +438,16 @@ impl KeyLimits {
 }
 
 /// Returns whether the limit of a key is about how many run at the same time.
-fn has_places(limits: &[KeyLimit], key: Key) -> bool {
-    matches!(bound(limits, key), Some(KeyBound::Concurrency(_)))
+fn has_places(limits: &[JobLimit], key: Key) -> bool {
+    matches!(bound(limits, key), Some(LimitBound::Concurrency(_)))
 }
 
 /// Returns whether a key is that of all items.
-fn is_of_job(limits: &[KeyLimit], key: Key) -> bool {
+fn is_of_job(limits: &[JobLimit], key: Key) -> bool {
     limits.get(key.limit).is_some_and(|limit| limit.of.is_none())
 }
 
-fn bound(limits: &[KeyLimit], key: Key) -> Option<KeyBound> {
+fn bound(limits: &[JobLimit], key: Key) -> Option<LimitBound> {
     limits.get(key.limit).map(|limit| limit.bound)
 }
 
@@ -460,18 +460,18 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     /// A worker of a job whose items have one key, their payload.
-    fn worker(name: &str, bounds: &[KeyBound]) -> KeyLimits {
+    fn worker(name: &str, bounds: &[LimitBound]) -> JobLimits {
         let of: KeyOf = Arc::new(|payload| payload.as_str().map(ToOwned::to_owned));
-        let limit = |bound: &KeyBound| KeyLimit { of: Some(Arc::clone(&of)), bound: *bound };
-        KeyLimits::new(bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
+        let limit = |bound: &LimitBound| JobLimit { of: Some(Arc::clone(&of)), bound: *bound };
+        JobLimits::new(bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
     }
 
-    fn rate(text: &str) -> KeyBound {
-        KeyBound::Rate(text.parse().unwrap())
+    fn rate(text: &str) -> LimitBound {
+        LimitBound::Rate(text.parse().unwrap())
     }
 
     /// Claims items with the same key.
-    fn claim(keys: &mut KeyLimits, store: &MemoryStore, items: &[i64]) {
+    fn claim(keys: &mut JobLimits, store: &MemoryStore, items: &[i64]) {
         for item in items {
             keys.add(*item, "\"key\"", store.now());
         }
@@ -479,7 +479,7 @@ mod tests {
 
     /// Reserves the keys of these items, and returns those that are deferred, and by how much.
     async fn reserve(
-        keys: &mut KeyLimits,
+        keys: &mut JobLimits,
         store: &MemoryStore,
         items: &[i64],
     ) -> Vec<(i64, Duration)> {
@@ -497,7 +497,7 @@ mod tests {
         deferred
     }
 
-    fn can_start(keys: &KeyLimits, store: &MemoryStore, item: i64) -> bool {
+    fn can_start(keys: &JobLimits, store: &MemoryStore, item: i64) -> bool {
         let now = store.now();
         keys.start_of(item, now).is_some_and(|at| at <= now)
     }
@@ -555,7 +555,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slot_passes_to_the_next_item_without_a_query() {
-        let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
+        let (store, mut keys) = (MemoryStore::new(), worker("one", &[LimitBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         assert_eq!(reserve(&mut keys, &store, &[1, 2, 3]).await, []);
         assert!(can_start(&keys, &store, 1) && !can_start(&keys, &store, 2));
@@ -573,7 +573,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_the_next_item_waits_in_hand_for_long() {
-        let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
+        let (store, mut keys) = (MemoryStore::new(), worker("one", &[LimitBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         reserve(&mut keys, &store, &[1, 2, 3]).await;
         keys.started(1, store.now());
@@ -590,7 +590,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_places_of_a_killed_worker_are_free_after_its_lease() {
-        let (store, two) = (MemoryStore::new(), [KeyBound::Concurrency(2)]);
+        let (store, two) = (MemoryStore::new(), [LimitBound::Concurrency(2)]);
         let (mut killed, mut other) = (worker("killed", &two), worker("other", &two));
         claim(&mut killed, &store, &[1]);
         reserve(&mut killed, &store, &[1]).await;

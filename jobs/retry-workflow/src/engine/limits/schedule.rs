@@ -1,4 +1,4 @@
-//! [`Schedule`]: when the items of a job may begin.
+//! [`JobSchedule`]: when the items of a job may begin.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::words::moment;
 
 /// The times at which the items of a job may begin.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Schedule {
+pub(in crate::engine) struct JobSchedule {
     /// No item begins before.
     not_before: Option<Timestamp>,
     /// Set if something else has to happen first.
@@ -19,7 +19,7 @@ pub(in crate::engine) struct Schedule {
     skip_after: Option<Timestamp>,
 }
 
-impl Schedule {
+impl JobSchedule {
     pub(in crate::engine) fn new(
         (not_before, skip_after): (Option<Moment>, Option<Moment>),
         waits_to_start: bool,

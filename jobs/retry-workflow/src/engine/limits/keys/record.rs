@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::super::starts::{ahead, free_start};
-use super::{CLAIM_AT_MOST, Key, KeyBound, KeyLimit, LATE, PATIENCE, bound, has_places, is_of_job};
+use super::{
+    CLAIM_AT_MOST, JobLimit, Key, LATE, LimitBound, PATIENCE, bound, has_places, is_of_job,
+};
 use crate::item::clock::{Timestamp, micros};
 use crate::job::rate_record::RateRecord;
 use crate::store::{Store, StoreError};
@@ -49,7 +51,7 @@ type Workers = BTreeMap<String, Timestamp>;
 struct KeyState {
     /// The limit that this is for.
     #[serde(default)]
-    limit: Option<KeyBound>,
+    limit: Option<LimitBound>,
     /// The next free start.
     #[serde(default, skip_serializing_if = "is_default")]
     next: Timestamp,
@@ -77,10 +79,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl KeyState {
     /// The state under this limit: another one counts from the last start, and nothing else that
     /// was said about the future holds.
-    fn under(mut self, limit: KeyBound, now: Timestamp) -> Self {
-        if let KeyBound::Rate(rate) = limit {
+    fn under(mut self, limit: LimitBound, now: Timestamp) -> Self {
+        if let LimitBound::Rate(rate) = limit {
             let was = match self.limit {
-                Some(KeyBound::Rate(was)) => was,
+                Some(LimitBound::Rate(was)) => was,
                 _ => rate,
             };
             self.next = free_start(self.next, was.every(), rate.every(), now);
@@ -132,7 +134,7 @@ impl KeyState {
 
 /// The starts and places that a worker wants to reserve, and those that it gives back.
 pub(in crate::engine) struct Reservation {
-    pub(super) limits: Arc<[KeyLimit]>,
+    pub(super) limits: Arc<[JobLimit]>,
     pub(super) worker: Arc<str>,
     pub(super) wanted: Vec<ItemKeys>,
     /// The places of this worker.
@@ -177,7 +179,7 @@ impl Reservation {
         };
         let mut names: Vec<_> = keys.iter().map(name).collect();
         // Without places it is not needed, and workers do not wait for each other.
-        if self.limits.iter().any(|limit| matches!(limit.bound, KeyBound::Concurrency(_))) {
+        if self.limits.iter().any(|limit| matches!(limit.bound, LimitBound::Concurrency(_))) {
             names.push(RateRecord::by_key(job));
         }
         let (now, reserved) = (store.now(), Arc::new(Mutex::new(Reserved::default())));
@@ -261,7 +263,7 @@ impl Reservation {
         let mut unused = self.unused.clone();
         unused.sort_unstable_by(|one, other| other.cmp(one));
         for (key, start) in unused {
-            if let (Some(KeyBound::Rate(rate)), Some(state)) =
+            if let (Some(LimitBound::Rate(rate)), Some(state)) =
                 (bound(&self.limits, key), states.get_mut(&key))
                 && state.next == start + rate.every()
             {
@@ -294,13 +296,13 @@ impl Round<'_> {
         for key in &want.keys {
             let Some(state) = self.states.get_mut(key) else { continue };
             match bound(&self.reservation.limits, *key) {
-                Some(KeyBound::Rate(rate)) => {
+                Some(LimitBound::Rate(rate)) => {
                     // One that is a moment late keeps its time.
                     let start = free_start(state.next, rate.every(), rate.every(), at);
                     state.next = start + rate.every();
                     starts.push((*key, start));
                 }
-                Some(KeyBound::Concurrency(_)) => {
+                Some(LimitBound::Concurrency(_)) => {
                     *state.held.entry(self.reservation.worker.to_string()).or_default() += 1;
                     state.admitted = self.now;
                 }
@@ -313,7 +315,7 @@ impl Round<'_> {
     /// The keys of an item that have a rate.
     fn rates<'a>(&'a self, want: &'a ItemKeys) -> impl Iterator<Item = (Key, Duration)> + use<'a> {
         want.keys.iter().filter_map(|key| match bound(&self.reservation.limits, *key) {
-            Some(KeyBound::Rate(rate)) => Some((*key, rate.every())),
+            Some(LimitBound::Rate(rate)) => Some((*key, rate.every())),
             _ => None,
         })
     }
@@ -361,7 +363,7 @@ impl Round<'_> {
         let Self { reservation, states, room, queued, now, .. } = self;
         let (mut is_busy, mut due) = (false, None);
         for key in want.keys.iter().filter(|key| has_places(&reservation.limits, **key)) {
-            let Some(KeyBound::Concurrency(most)) = bound(&reservation.limits, *key) else {
+            let Some(LimitBound::Concurrency(most)) = bound(&reservation.limits, *key) else {
                 continue;
             };
             let Some(state) = states.get_mut(key) else { continue };

@@ -78,9 +78,9 @@ impl Operator {
     /// # Errors
     /// The store fails.
     pub async fn pause(&self, job: &str, parts: &[String]) -> StoreResult<bool> {
-        let is_heard = self.request(job, parts, Request::Pause).await?;
+        let has_worker = self.request(job, parts, Request::Pause).await?;
         audit::record(&self.user, "pause", &format!("job {job}"), 0);
-        Ok(is_heard)
+        Ok(has_worker)
     }
 
     /// Cancels a job and its parts, as [`Job::cancel`] does, once their workers have stopped.
@@ -118,11 +118,11 @@ impl Operator {
     /// # Errors
     /// The store fails.
     async fn request(&self, job: &str, parts: &[String], request: Request) -> StoreResult<bool> {
-        let mut is_heard = false;
+        let mut has_worker = false;
         for job in all(job, parts) {
-            is_heard |= Job::request(self.letters.store(), job, request).await?;
+            has_worker |= Job::request(self.letters.store(), job, request).await?;
         }
-        Ok(is_heard)
+        Ok(has_worker)
     }
 
     /// Replaces the payload of a dead letter, and returns whether there is one with this id.

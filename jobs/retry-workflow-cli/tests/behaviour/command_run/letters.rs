@@ -32,7 +32,8 @@ fn a_failed_import_is_diagnosed_fixed_and_completed() {
     shown
         .says("succeeded, run 1, attempt 1")
         .says("\nrun 0\n   1. failed")
-        .says("\nrun 1\n   1. succeeded");
+        .says("\nrun 1\n  re-driven by ")
+        .says("\n   1. succeeded");
     place.ends(0, &["dlq", "list"]).says("no dead letters");
     place.ends(0, &["resume", "import-1"]).says("has ended");
 }

@@ -142,7 +142,8 @@ impl Args {
             // single attempt.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
-        if self.may_hold() {
+        // A wait that a server asks for may hold all calls of the breaker.
+        if self.breaker.as_ref().is_some_and(Breaker::may_hold) {
             beside = beside.with(Field::Hold);
         }
         let hedge = self.policy.settings.entry(Field::Hedge);
@@ -168,11 +169,6 @@ impl Args {
             None => Base::Default,
         };
         check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
-    }
-
-    /// Returns whether a wait that a server asks for may hold all calls of the breaker.
-    fn may_hold(&self) -> bool {
-        self.breaker.as_ref().is_some_and(Breaker::may_hold)
     }
 
     /// The `hedge` that was written, unless it is `unlimited`.

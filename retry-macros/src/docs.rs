@@ -1,13 +1,9 @@
 //! The section "Retries" of the function's rustdoc, which an editor shows on hover: the policy in
 //! one sentence, and, folded away, a table of the waits with the longest total.
 
-use proc_macro2::Span;
+use proc_macro2::TokenStream;
 use retry_rules::{Attempts, BreakerConfig, Policy, duration};
-use syn::token::{Bracket, Paren};
-use syn::{
-    AttrStyle, Attribute, Expr, ExprLit, Ident, Lit, LitStr, MacroDelimiter, Meta, MetaList,
-    MetaNameValue, Token, Visibility,
-};
+use syn::{Expr, Visibility};
 
 use crate::args::{Args, Breaker, OnFailure};
 use crate::function::Function;
@@ -40,7 +36,7 @@ fn placement(function: &Function) -> Placement {
 /// The maximum number of waits in the table; more add nothing new.
 const SHOWN: u32 = 10;
 
-pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Option<Attribute> {
+pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Option<TokenStream> {
     let placement = placement(function);
     if args.docs == Some(false) || placement == Placement::Nowhere {
         return None;
@@ -53,31 +49,11 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Op
         }
         None => lines.push(format!("{}{}.", as_written(args), others(args, None))),
     }
-    Some(attribute(&lines.join("\n"), placement))
-}
-
-/// The attribute with this text. Not parsed from tokens: that took a third of a whole expansion.
-fn attribute(text: &str, placement: Placement) -> Attribute {
-    let span = Span::mixed_site();
-    let word = |word| Ident::new(word, span).into();
-    let meta = match placement {
-        Placement::Rustdoc => Meta::List(MetaList {
-            path: word("cfg_attr"),
-            delimiter: MacroDelimiter::Paren(Paren(span)),
-            tokens: quote!(doc, doc = #text),
-        }),
-        Placement::Everywhere | Placement::Nowhere => Meta::NameValue(MetaNameValue {
-            path: word("doc"),
-            eq_token: Token![=](span),
-            value: Expr::Lit(ExprLit { attrs: Vec::new(), lit: Lit::Str(LitStr::new(text, span)) }),
-        }),
-    };
-    Attribute {
-        pound_token: Token![#](span),
-        style: AttrStyle::Outer,
-        bracket_token: Bracket(span),
-        meta,
-    }
+    let text = lines.join("\n");
+    Some(match placement {
+        Placement::Rustdoc => quote!(#[cfg_attr(doc, doc = #text)]),
+        Placement::Everywhere | Placement::Nowhere => quote!(#[doc = #text]),
+    })
 }
 
 /// The options that are not part of the policy, in a few words each.
@@ -94,7 +70,12 @@ fn others(args: &Args, policy: Option<&Policy>) -> String {
             words.push(format!("circuit breaker `{}`", token_text(breaker)));
         }
         Some(Breaker::InPlace(breaker)) => {
-            let opens = breaker.known().zip(policy).map(|(breaker, policy)| opens(breaker, policy));
+            let opens = breaker
+                .checked
+                .known
+                .as_ref()
+                .zip(policy)
+                .map(|(breaker, policy)| opens(breaker, policy));
             words.push(format!("its own circuit breaker{}", opens.unwrap_or_default()));
         }
         None => {}
@@ -215,8 +196,8 @@ fn table(policy: &Policy) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use proc_macro2::TokenStream;
-    use syn::{Expr, Lit, Meta};
+    use proc_macro2::TokenTree;
+    use syn::LitStr;
 
     use super::*;
     use crate::args::Syntax;
@@ -233,19 +214,19 @@ mod tests {
         let checked = args.check(&mut errors);
         assert!(errors.into_tokens().is_empty());
         let function = function::parse(&parse(function)).expect("a function");
-        let attrs = section(&args, &checked, &function);
-        let rustdoc_only = attrs.iter().any(|attr| attr.path().is_ident("cfg_attr"));
-        let lines = attrs.iter().filter_map(|attr| match &attr.meta {
-            Meta::NameValue(meta) => match &meta.value {
-                Expr::Lit(literal) => match &literal.lit {
-                    Lit::Str(line) => Some(line.value()),
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        });
-        (lines.collect(), rustdoc_only)
+        let Some(section) = section(&args, &checked, &function) else {
+            return (Vec::new(), false);
+        };
+        let rustdoc_only = section.to_string().contains("cfg_attr");
+        let text = text_in(section).expect("a text");
+        (text.lines().map(str::to_owned).collect(), rustdoc_only)
+    }
+
+    fn text_in(tokens: TokenStream) -> Option<String> {
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Group(group) => text_in(group.stream()),
+            token => syn::parse2::<LitStr>(token.into()).ok().map(|text| text.value()),
+        })
     }
 
     #[test]

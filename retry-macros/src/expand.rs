@@ -149,7 +149,6 @@ fn expand(
         return with_errors(args, None, function, errors);
     }
     let section = docs::section(args, checked, &function);
-    function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
     let attempted = match &form {
         Form::Boxed(boxed) => &boxed.attempt,
@@ -192,7 +191,7 @@ fn expand(
             quote!(#before (#keywords { #once #code }))
         }
     };
-    let mut tokens = quote!(#(#attrs)* #vis #sig);
+    let mut tokens = quote!(#(#attrs)* #section #vis #sig);
     tokens.extend([block(code)]);
     tokens
 }

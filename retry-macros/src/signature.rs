@@ -205,37 +205,33 @@ pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
 /// The names of which the body can change neither the value nor what it refers to, judging by the
 /// tokens: shared references and numbers that are not declared `mut`.
 pub(crate) fn unchanging(function: &Function) -> Vec<String> {
-    let is_shared_self = function
-        .sig
-        .receiver()
-        .is_some_and(|receiver| matches!(receiver.kind, ReceiverKind::Reference(_, _, None)));
-    let this = is_shared_self.then_some(["self", "__self"]).into_iter().flatten();
-    let mut names: Vec<String> = this.map(str::to_owned).collect();
-    for binding in by_value::bindings(function) {
+    let is_shared = |kind: &ReceiverKind| matches!(kind, ReceiverKind::Reference(_, _, None));
+    names(function, is_shared, |binding| {
         let may_change = binding.is_mut || binding.by_ref || types::is_mut_reference(binding.ty);
-        if !may_change && types::is_copied(binding.ty) {
-            names.push(binding.name.to_string());
-        }
-    }
-    names
+        !may_change && types::is_copied(binding.ty)
+    })
 }
 
 /// The names of values that a body could consume, judging by the tokens: everything passed by value
 /// except references, numbers, and arguments that are cloned for each attempt.
 pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
-    let is_owned_self = function
-        .sig
-        .receiver()
-        .is_some_and(|receiver| !matches!(receiver.kind, ReceiverKind::Reference(..)));
-    let this = is_owned_self.then_some(["self", "__self"]).into_iter().flatten();
-    let mut owned: Vec<String> = this.map(str::to_owned).collect();
-    for binding in by_value::bindings(function) {
+    let is_owned = |kind: &ReceiverKind| !matches!(kind, ReceiverKind::Reference(..));
+    names(function, is_owned, |binding| {
         let is_consumed = !binding.by_ref && !args.clone.contains(&binding.name);
-        if is_consumed && !types::is_copied(binding.ty) {
-            owned.push(binding.name.to_string());
-        }
-    }
-    owned
+        is_consumed && !types::is_copied(binding.ty)
+    })
+}
+
+/// The names of a receiver of this kind, and of these arguments.
+fn names(
+    function: &Function,
+    is_receiver: impl Fn(&ReceiverKind) -> bool,
+    is_argument: impl Fn(&by_value::Binding<'_>) -> bool,
+) -> Vec<String> {
+    let receiver = function.sig.receiver().filter(|receiver| is_receiver(&receiver.kind));
+    let this = receiver.map(|_| ["self", "__self"].map(str::to_owned)).into_iter().flatten();
+    let bindings = by_value::bindings(function).into_iter().filter(is_argument);
+    this.chain(bindings.map(|binding| binding.name.to_string())).collect()
 }
 
 /// A place that one attempt moves although the next one needs it.

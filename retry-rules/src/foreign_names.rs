@@ -124,15 +124,6 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
 ];
 
-/// Settings of hedges: what to write, in a sentence.
-pub const HEDGE_ADVICE: &[ForeignName] = &[
-    ("delay wait", "write `after = \"200ms\"`"),
-    (
-        "count attempts maxhedges maxattempts",
-        "write `max = 2`, which does not count the attempt itself",
-    ),
-];
-
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
 pub const BREAKER: &[ForeignName] = &[
     (
@@ -339,7 +330,7 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), all);
         }
-        for (names, _) in [RETRY, RETRY_ADVICE, HEDGE_ADVICE, BREAKER, QUOTA, VALUES].concat() {
+        for (names, _) in [RETRY, RETRY_ADVICE, BREAKER, QUOTA, VALUES].concat() {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }

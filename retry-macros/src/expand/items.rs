@@ -75,7 +75,7 @@ impl Expansion<'_> {
         }
         if let Some(Breaker::InPlace(breaker)) = &self.args.breaker {
             let config = breaker.config();
-            let written = policy::written(breaker.written());
+            let written = policy::written(breaker.checked.written);
             items.extend(quote! {
                 const __RETRY_BREAKER_CONFIG: __retry::BreakerConfig = #config;
                 static __RETRY_BREAKER: __retry::CircuitBreaker =
@@ -92,7 +92,7 @@ impl Expansion<'_> {
                     }
                 });
             }
-            items.extend(policy::assertions(breaker.unchecked(), false, |rules| {
+            items.extend(policy::assertions(&breaker.checked.unchecked, false, |rules| {
                 let config = quote!(&__RETRY_BREAKER_CONFIG);
                 let broken = quote!(__retry::Rules::broken_by_breaker(#config, #written));
                 quote!(__retry::complaint(#broken, #rules))
@@ -255,11 +255,10 @@ impl Expansion<'_> {
     /// The breaker that admits the attempts.
     pub(super) fn breaker(&self) -> Option<Protection> {
         self.args.breaker.as_ref().map(|breaker| match breaker {
-            Breaker::Shared(breaker) if self.is_owned(breaker) => {
-                Protection::of(breaker, self.borrowed(breaker), quote!(__retry::AsBreaker::breaker))
-            }
             Breaker::Shared(breaker) => {
-                Protection::of(breaker, self.borrowed(breaker), quote!(__retry::AsBreaker::of_call))
+                let method = if self.is_owned(breaker) { quote!(breaker) } else { quote!(of_call) };
+                let borrow = quote!(__retry::AsBreaker::#method);
+                Protection::of(breaker, self.borrowed(breaker), borrow)
             }
             Breaker::InPlace(_) => {
                 Protection::Path(quote!(__retry::AsBreaker::of_call(&__RETRY_BREAKER)))
@@ -270,12 +269,8 @@ impl Expansion<'_> {
     /// The quota that pays for the retries.
     pub(super) fn quota(&self) -> Option<Protection> {
         self.args.quota.as_ref().map(|quota| {
-            let borrow = if self.is_owned(quota) {
-                quote!(__retry::AsQuota::quota)
-            } else {
-                quote!(__retry::AsQuota::of_call)
-            };
-            Protection::of(quota, self.borrowed(quota), borrow)
+            let method = if self.is_owned(quota) { quote!(quota) } else { quote!(of_call) };
+            Protection::of(quota, self.borrowed(quota), quote!(__retry::AsQuota::#method))
         })
     }
 

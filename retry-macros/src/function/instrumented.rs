@@ -7,15 +7,17 @@
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 
+use crate::tokens::search::{is_punct, is_word};
+
 /// Returns which of these arguments the first attempt moves, as the body names them.
 pub(crate) fn moved(body: &Group, arguments: &[&Ident]) -> Vec<Ident> {
     let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
-    if !tokens.iter().any(|token| is_word(token, "__tracing_instrument_future")) {
+    if !tokens.iter().any(|token| is_word(Some(token), "__tracing_instrument_future")) {
         return Vec::new();
     }
     let futures = tokens.windows(3).filter_map(|three| match three {
         [first, second, TokenTree::Group(future)]
-            if is_word(first, "async") && is_word(second, "move") =>
+            if is_word(Some(first), "async") && is_word(Some(second), "move") =>
         {
             Some(future.stream())
         }
@@ -37,12 +39,4 @@ fn first_use(tokens: TokenStream, variable: &Ident) -> Option<Ident> {
         }
         _ => None,
     })
-}
-
-fn is_word(token: &TokenTree, word: &str) -> bool {
-    matches!(token, TokenTree::Ident(ident) if ident == word)
-}
-
-fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
-    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }

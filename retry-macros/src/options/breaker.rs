@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use retry_rules::options::{BREAKER, Setting};
-use retry_rules::{BreakerConfig, Field, Fields, Rule, foreign_names};
+use retry_rules::{BreakerConfig, Field, Fields, foreign_names};
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
@@ -17,7 +17,7 @@ use crate::value::runtime::Scope;
 /// The settings of an inline breaker, checked.
 pub(crate) struct BreakerArgs {
     settings: Settings<BreakerConfig>,
-    checked: Checked<BreakerConfig>,
+    pub(crate) checked: Checked<BreakerConfig>,
 }
 
 impl BreakerArgs {
@@ -51,21 +51,6 @@ impl BreakerArgs {
     pub(crate) fn config(&self) -> TokenStream {
         let calls = self.settings.calls(self.checked.wrong);
         quote!(__retry::BreakerConfig::new() #calls)
-    }
-
-    /// The configuration, if all of its settings are known.
-    pub(crate) fn known(&self) -> Option<&BreakerConfig> {
-        self.checked.known.as_ref()
-    }
-
-    /// The rules that only const evaluation can check, each with the expression to blame.
-    pub(crate) fn unchecked(&self) -> &[(Rule, TokenStream)] {
-        &self.checked.unchecked
-    }
-
-    /// The fields that were written, for the rules about settings that have no effect.
-    pub(crate) fn written(&self) -> Fields {
-        self.checked.written
     }
 }
 

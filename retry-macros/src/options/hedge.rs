@@ -6,7 +6,6 @@ use core::time::Duration;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::Bound;
-use retry_rules::foreign_names::{HEDGE_ADVICE, cures};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
@@ -20,8 +19,18 @@ use crate::value::{self, Tokens, Value};
 pub(crate) struct HedgeArg {
     /// As written.
     pub(crate) tokens: TokenStream,
-    after: After,
-    max: Option<Value<u32>>,
+    /// The source of the delay; `None` if attempts are never hedged, even if the policy has a hedge.
+    pub(crate) delay: Option<HedgeDelay>,
+    /// Set if the policy's delay applies.
+    pub(crate) is_inherited: bool,
+    /// The delay and how many hedges there may be, if both are known at expansion.
+    pub(crate) known: Option<(Bound, Option<u32>)>,
+    /// The variable that holds the delay, if it is known only at runtime.
+    pub(crate) runtime: Option<Ident>,
+    /// The largest number of hedges, as written.
+    pub(crate) max: Option<TokenStream>,
+    /// The calls that set it in a policy.
+    pub(crate) calls: TokenStream,
 }
 
 /// The source of the delay after which attempts are hedged.
@@ -43,67 +52,38 @@ enum After {
 }
 
 impl HedgeArg {
-    /// Returns whether the policy's delay applies.
-    pub(crate) const fn is_inherited(&self) -> bool {
-        matches!(self.after, After::Policy)
-    }
-
-    /// Returns the source of the delay, or `None` if attempts are never hedged, even if the policy
-    /// has a hedge.
-    pub(crate) const fn hedge_delay(&self) -> Option<HedgeDelay> {
-        match self.after {
-            After::Percentile(percent) => Some(HedgeDelay::Percentile(percent)),
-            After::Policy | After::Time(_) => Some(HedgeDelay::Policy),
-            After::Never => None,
-        }
-    }
-
-    /// The delay and how many hedges there may be, if both are known at expansion.
-    pub(crate) fn known(&self) -> Option<(Bound, Option<u32>)> {
-        let after = match &self.after {
-            After::Policy => return None,
-            After::Percentile(_) => Bound::None,
-            After::Never => Bound::Unlimited,
-            After::Time(time) => Bound::Limited(time.known?),
-        };
-        match &self.max {
-            Some(max) => Some((after, Some(max.known?))),
-            None => Some((after, None)),
-        }
-    }
-
-    /// Returns the variable that holds the delay, if it is known only at runtime.
-    pub(crate) fn runtime(&self) -> Option<&Ident> {
-        match &self.after {
-            After::Time(time) => time.runtime.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Returns the largest number of hedges, as written.
-    pub(crate) fn max(&self) -> Option<TokenStream> {
-        self.max.as_ref().map(ToTokens::to_token_stream)
-    }
-
-    /// The calls that set it in a policy.
-    pub(crate) fn calls(&self) -> TokenStream {
-        let mut calls = match &self.after {
-            After::Policy => TokenStream::new(),
-            After::Percentile(_) => quote!(.with_hedge(__retry::Bound::None)),
-            After::Never => quote!(.with_hedge(__retry::Bound::Unlimited)),
+    fn new(tokens: TokenStream, after: After, max: Option<&Value<u32>>) -> Self {
+        let is_inherited = matches!(after, After::Policy);
+        let mut runtime = None;
+        let (delay, bound, mut calls) = match after {
+            After::Policy => (Some(HedgeDelay::Policy), None, TokenStream::new()),
+            After::Percentile(percent) => {
+                let calls = quote!(.with_hedge(__retry::Bound::None));
+                (Some(HedgeDelay::Percentile(percent)), Some(Bound::None), calls)
+            }
+            After::Never => {
+                (None, Some(Bound::Unlimited), quote!(.with_hedge(__retry::Bound::Unlimited)))
+            }
             After::Time(time) => {
-                let value = Tokens(time);
-                match &time.runtime {
+                let value = Tokens(&time);
+                let calls = match time.runtime {
                     Some(_) => quote!(.with_hedge(#value)),
                     None => quote!(.hedge(#value)),
-                }
+                };
+                runtime.clone_from(&time.runtime);
+                (Some(HedgeDelay::Policy), time.known.map(Bound::Limited), calls)
             }
         };
-        if let Some(max) = &self.max {
+        let known = match max {
+            Some(max) => bound.zip(max.known.map(Some)),
+            None => bound.zip(Some(None)),
+        };
+        if let Some(max) = max {
             let max = Tokens(max);
             calls.extend(quote!(.max_hedges(#max)));
         }
-        calls
+        let max = max.map(ToTokens::to_token_stream);
+        Self { tokens, delay, is_inherited, known, runtime, max, calls }
     }
 }
 
@@ -115,13 +95,12 @@ pub(crate) fn read(
     errors: &mut Errors,
 ) -> syn::Result<HedgeArg> {
     if input.is_empty() || input.peek(Token![,]) {
-        let tokens = name.to_token_stream();
-        return Ok(HedgeArg { tokens, after: After::Policy, max: None });
+        return Ok(HedgeArg::new(name.to_token_stream(), After::Policy, None));
     }
     if !input.peek(token::Paren) {
         let expr = assigned(name, input, "\"200ms\"")?;
         let tokens = expr.to_token_stream();
-        return Ok(HedgeArg { tokens, after: after(expr, scope)?, max: None });
+        return Ok(HedgeArg::new(tokens, after(expr, scope)?, None));
     }
     let content;
     parenthesized!(content in input);
@@ -135,9 +114,9 @@ pub(crate) fn read(
         read
     });
     match time {
-        Some(after) => Ok(HedgeArg { tokens, after, max }),
+        Some(after) => Ok(HedgeArg::new(tokens, after, max.as_ref())),
         // Reported already.
-        None if failed => Ok(HedgeArg { tokens, after: After::Never, max: None }),
+        None if failed => Ok(HedgeArg::new(tokens, After::Never, None)),
         None => Err(syn::Error::new(
             name.span(),
             "`hedge` needs the time after which another attempt joins one that has not answered: \
@@ -171,10 +150,10 @@ fn setting(
         }
         *max = Some(value::count(expr, "max", "2")?);
     } else {
-        let message = match cures(&name.to_string(), "", HEDGE_ADVICE).next() {
-            Some(advice) => format!("unknown setting `{name}`: {advice}"),
-            None => format!("unknown setting `{name}`; a hedge has `after` and `max`"),
-        };
+        let message = format!(
+            "unknown setting `{name}`: write `after = \"200ms\"`, or `max = 2`, which does not \
+             count the attempt itself"
+        );
         return Err(syn::Error::new(name.span(), message));
     }
     Ok(())

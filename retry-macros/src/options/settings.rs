@@ -107,18 +107,16 @@ fn read<C: Copy + 'static>(
         }
         Kind::Hedge(set) => {
             let hedge = hedge::read(name, input, scope, errors)?;
-            let limit = hedge.runtime().cloned();
             // The rules would miss the delay of a percentile, which no policy holds.
-            let by_percentile = matches!(hedge.hedge_delay(), Some(HedgeDelay::Percentile(_)));
-            let max = hedge.max().filter(|_| !by_percentile);
-            let call = Call::Other(hedge.calls());
+            let by_percentile = matches!(hedge.delay, Some(HedgeDelay::Percentile(_)));
+            let max = hedge.max.filter(|_| !by_percentile);
             Written {
                 part: max.map(|max| (Field::MaxHedges, max)),
-                runtime: if limit.is_some() { field } else { Fields::NONE },
-                limit,
-                hedge_delay: hedge.hedge_delay(),
-                is_inherited: hedge.is_inherited(),
-                ..Written::new(&hedge.tokens, known(hedge.known(), set), call)
+                runtime: if hedge.runtime.is_some() { field } else { Fields::NONE },
+                limit: hedge.runtime,
+                hedge_delay: hedge.delay,
+                is_inherited: hedge.is_inherited,
+                ..Written::new(&hedge.tokens, known(hedge.known, set), Call::Other(hedge.calls))
             }
         }
     })

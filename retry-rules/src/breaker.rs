@@ -58,7 +58,6 @@ impl SlowCalls {
 /// assert_eq!(BreakerConfig::new().get_half_open(), HalfOpen::Probes);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum HalfOpen {
     /// It closes. The default.
@@ -389,6 +388,10 @@ impl BreakerConfig {
         /// assert_eq!(config.get_hold(), Some(Duration::from_secs(120)));
         /// ```
         pub const fn hold(self, max: Duration) -> Self { hold: Some(max) }
+
+        /// Sets whether the breaker rejects nothing.
+        #[doc(hidden)]
+        pub const fn with_observe_only(self, on: bool) -> Self { observe_only: on }
     }
 
     /// Rejects nothing: measures, and reports what the breaker would have done. For the

@@ -15,16 +15,12 @@
 mod reader;
 mod value;
 mod span;
-mod backoff;
 mod invalid_keys;
 mod config;
 mod draft;
-mod text;
 
 use std::sync::LazyLock;
 use std::vec::Vec;
-
-use crate::rules::options::POLICY;
 
 pub use invalid_keys::InvalidKeys;
 pub use span::Span;
@@ -32,14 +28,12 @@ pub use span::Span;
 /// For overrides, and the files of jobs.
 #[doc(hidden)]
 pub use self::{
-    backoff::CURVES,
     draft::{Draft, write},
-    reader::{Keys, Message, first_name, read},
+    reader::{Keys, first_name, read},
     span::Seconds,
-    value::{ParsedValue, ValueKind, ValueSeed},
+    value::CURVES,
 };
 
 /// The keys of a policy, with all their names.
 #[doc(hidden)]
-pub static KEYS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| POLICY.iter().flat_map(|option| option.keys).copied().collect());
+pub static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(config::all_keys::<crate::Policy>);

@@ -199,7 +199,7 @@ pub(super) fn nested_once(option: &mut Reading<'_>) -> syn::Result<bool> {
 
 pub(super) fn docs(option: &mut Reading<'_>) -> syn::Result<bool> {
     option.word(
-        &[("true", true), ("false", false)],
+        &grammar::BOOLEANS,
         "`docs` must be `true` or `false`: write `docs = false` to leave the section out",
     )
 }

@@ -29,14 +29,6 @@ impl BreakerArgs {
     ) -> Self {
         let mut settings = Settings::new(&BREAKER);
         each(input, errors, |input, errors| read(&mut settings, input, scope, errors));
-        let slow = [Field::SlowCall, Field::SlowRate].map(|field| settings.entry(field));
-        if let [Some(one), None] | [None, Some(one)] = slow {
-            errors.at(
-                &one.name,
-                "`slow_call` and `slow_rate` go together: write `slow_call = \"2s\", slow_rate = 0.5`",
-            );
-            settings.poisoned = settings.poisoned.with(Field::SlowCall).with(Field::SlowRate);
-        }
         let whole = option.to_token_stream();
         let checked = check_settings(&settings, Fields::NONE, Base::Default, Some(&whole), errors);
         Self { settings, checked }

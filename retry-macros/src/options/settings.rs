@@ -105,6 +105,14 @@ fn read<C: Copy + 'static>(
             let call = Call::Value(quote!(__retry::HalfOpen::#variant));
             Written::new(&written, known(Some(half_open), set), call)
         }
+        Kind::Flag(set) => {
+            equals(name, input, example)?;
+            let written = up_to_comma(input);
+            let on = grammar::one_of(input, &grammar::BOOLEANS, "this is `true` or `false`")?;
+            let method = quote::format_ident!("with_{name}");
+            let call = Call::Other(quote!(.#method(#on)));
+            Written::new(&written, known(Some(on), set), call)
+        }
         Kind::Hedge(set) => {
             let hedge = hedge::read(name, input, scope, errors)?;
             // The rules would miss the delay of a percentile, which no policy holds.

@@ -72,6 +72,9 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
     Err(error(name, format!("`{name}` needs a value: write `{name} = {example}`")))
 }
 
+/// The words of a flag.
+pub(crate) const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
+
 /// Parses one of these words. `message` is the error for another word.
 pub(crate) fn one_of<T: Copy>(
     input: ParseStream,

@@ -6,7 +6,6 @@ use std::string::String;
 use std::sync::LazyLock;
 use std::vec::Vec;
 
-use super::invalid_keys::InvalidKeys;
 use super::value::{ParsedBackoff, ParsedValue, ValueKind};
 use crate::breaker::{BreakerConfig, Window};
 use crate::policy::Policy;
@@ -24,9 +23,6 @@ pub trait Config: Copy + Default + Values + 'static {
     /// The description of a map of them.
     const WHAT: &'static str;
 
-    /// The keys that are not in the table.
-    const OTHERS: &'static [(&'static str, ValueKind)] = &[];
-
     /// Returns the table.
     fn settings() -> &'static [Setting<Self>];
 
@@ -38,14 +34,6 @@ pub trait Config: Copy + Default + Values + 'static {
 
     /// Returns the value of a field, if it is set or has a default.
     fn written_value(&self, field: Field) -> Option<ParsedValue>;
-
-    /// Returns the value of the flag.
-    fn flag(&self) -> bool {
-        false
-    }
-
-    /// Sets the flag.
-    fn set_flag(&mut self, _on: bool) {}
 
     /// Sets a field, which is the setting or a part of it.
     ///
@@ -62,29 +50,22 @@ pub trait Config: Copy + Default + Values + 'static {
         *written = written.with(field);
         Ok(())
     }
-
-    /// Checks that nothing is missing of a whole.
-    ///
-    /// # Errors
-    /// A field needs another one.
-    fn check_whole(&self, _written: Fields) -> Result<(), InvalidKeys> {
-        Ok(())
-    }
 }
 
 impl<C> Kind<C> {
-    /// Returns the kind of its value, unless that is a backoff.
-    pub(super) const fn value_kind(&self) -> Option<ValueKind> {
-        Some(match self {
+    /// Returns the kind of its value.
+    pub(super) const fn value_kind(&self) -> ValueKind {
+        match self {
             Self::Attempts(_) => ValueKind::Attempts,
             Self::Count(_) => ValueKind::Count,
             Self::Share(_) => ValueKind::Share,
             Self::Time(_) => ValueKind::Time,
             Self::Bound(_) | Self::Hedge(_) => ValueKind::Bound,
-            Self::Backoff(_) => return None,
+            Self::Backoff(_) => ValueKind::Backoff,
             Self::Jitter(_) => ValueKind::Jitter,
             Self::HalfOpen(_) => ValueKind::HalfOpen,
-        })
+            Self::Flag(_) => ValueKind::Flag,
+        }
     }
 
     /// Returns the configuration with a value of this kind.
@@ -98,36 +79,25 @@ impl<C> Kind<C> {
             (Self::Hedge(set), ParsedValue::Bound(after)) => set(config, (after, None)),
             (Self::Jitter(set), ParsedValue::Jitter(jitter)) => set(config, jitter),
             (Self::HalfOpen(set), ParsedValue::HalfOpen(half_open)) => set(config, half_open),
+            (Self::Flag(set), ParsedValue::Flag(on)) => set(config, on),
             _ => config,
         }
     }
 }
 
-type Keys = LazyLock<Vec<&'static str>>;
-
-fn all_keys<C: Config>() -> Vec<&'static str> {
-    let others = C::OTHERS.iter().map(|(key, _)| *key);
-    C::settings().iter().flat_map(|setting| setting.keys).copied().chain(others).collect()
+pub(super) fn all_keys<C: Config>() -> Vec<&'static str> {
+    C::settings().iter().flat_map(|setting| setting.keys).copied().collect()
 }
-
-/// The keys that a bare policy does not have.
-const NOT_BARE: ValueKind = ValueKind::Absent(
-    "`retry_on`, `abort_on` and `on_failure` are not part of a bare policy: remove the key, or read \
-     a `RetryConfig`",
-);
 
 impl Config for Policy {
     const WHAT: &'static str = "a map of a policy's settings";
-    const OTHERS: &'static [(&'static str, ValueKind)] =
-        &[("retry_on", NOT_BARE), ("abort_on", NOT_BARE), ("on_failure", NOT_BARE)];
 
     fn settings() -> &'static [Setting<Self>] {
         &options::POLICY
     }
 
     fn keys() -> &'static [&'static str] {
-        static KEYS: Keys = LazyLock::new(all_keys::<Policy>);
-        &KEYS
+        &super::KEYS
     }
 
     fn broken(&self, written: Fields) -> Rules {
@@ -188,15 +158,6 @@ impl Config for Policy {
         *written = written.with(field);
         Ok(())
     }
-
-    fn check_whole(&self, written: Fields) -> Result<(), InvalidKeys> {
-        match self.jitter {
-            Jitter::Proportional(factor) if written.contains(Field::JitterFactor) => {
-                Err(factor_alone(factor))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Sets the first wait, which may also be a setting of the backoff.
@@ -213,50 +174,27 @@ fn set_first_wait(policy: &mut Policy, written: &mut Fields, wait: Duration) -> 
     Ok(())
 }
 
-/// Returns the error for a factor without a jitter that it applies to.
-pub(super) fn factor_alone(factor: f64) -> InvalidKeys {
-    InvalidKeys::new(
-        "jitter_factor",
-        format!(
-            "`jitter_factor` only applies to `jitter: true`: add that, or write `jitter: {factor:?}` \
-             instead"
-        ),
-    )
-}
-
 /// Returns a jitter with the factor that is given beside it.
 fn with_factor(jitter: Jitter, factor: f64) -> Result<Jitter, String> {
-    match jitter {
-        // `true` is the default, whose factor may be changed.
-        Jitter::Proportional(_)
-            if jitter == Jitter::DEFAULT || jitter == Jitter::Proportional(factor) =>
-        {
-            Ok(Jitter::Proportional(factor))
-        }
-        Jitter::Proportional(other) => Err(format!(
-            "the factor is set twice, as `jitter_factor` and by `jitter: {other:?}`, with \
-             different values: keep one"
-        )),
-        other => Err(format!(
-            "`jitter_factor` only applies to `jitter: true`, but `jitter` is {}: remove one",
-            match other {
-                Jitter::Added { .. } => "a range of times",
-                other => other.name(),
-            }
-        )),
+    // `true` is the default, whose factor may be changed.
+    if jitter == Jitter::DEFAULT || jitter == Jitter::Proportional(factor) {
+        return Ok(Jitter::Proportional(factor));
     }
+    let jitter = ParsedValue::Jitter(jitter);
+    Err(format!(
+        "`jitter_factor` only applies to `jitter: true`, but `jitter` is {jitter}: remove one"
+    ))
 }
 
 impl Config for BreakerConfig {
     const WHAT: &'static str = "a map of a breaker's settings";
-    const OTHERS: &'static [(&'static str, ValueKind)] = &[("observe_only", ValueKind::Flag)];
 
     fn settings() -> &'static [Setting<Self>] {
         &options::BREAKER
     }
 
     fn keys() -> &'static [&'static str] {
-        static KEYS: Keys = LazyLock::new(all_keys::<BreakerConfig>);
+        static KEYS: LazyLock<Vec<&str>> = LazyLock::new(all_keys::<BreakerConfig>);
         &KEYS
     }
 
@@ -287,33 +225,9 @@ impl Config for BreakerConfig {
             (Field::StageTime, _) => self.stage_time.and_then(time),
             (Field::AbandonedAfter, _) => self.abandoned_after.and_then(time),
             (Field::Hold, _) => self.hold.and_then(time),
+            (Field::ObserveOnly, _) => Some(ParsedValue::Flag(self.observe_only)),
             _ => None,
         }
-    }
-
-    fn flag(&self) -> bool {
-        self.observe_only
-    }
-
-    fn set_flag(&mut self, on: bool) {
-        self.observe_only = on;
-    }
-
-    fn check_whole(&self, written: Fields) -> Result<(), InvalidKeys> {
-        let has = |field| written.contains(field);
-        if has(Field::WindowCalls) && has(Field::WindowTime) {
-            return Err(InvalidKeys::new(
-                "window_time",
-                "a window is a number of calls or a time: keep `window_calls` or `window_time`",
-            ));
-        }
-        if has(Field::SlowCall) != has(Field::SlowRate) {
-            return Err(InvalidKeys::new(
-                if has(Field::SlowCall) { "slow_call" } else { "slow_rate" },
-                "`slow_call` and `slow_rate` go together: set both, such as to \"2s\" and 0.5",
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -325,7 +239,7 @@ impl Config for QuotaConfig {
     }
 
     fn keys() -> &'static [&'static str] {
-        static KEYS: Keys = LazyLock::new(all_keys::<QuotaConfig>);
+        static KEYS: LazyLock<Vec<&str>> = LazyLock::new(all_keys::<QuotaConfig>);
         &KEYS
     }
 

@@ -1,14 +1,14 @@
 //! [`Draft`]: settings under construction, and which of their fields were set.
 
 use core::fmt;
+use std::format;
 use std::string::{String, ToString as _};
 
-use serde::de::{Error, MapAccess};
+use serde::de::{Error, MapAccess, value};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::backoff::BackoffKind;
-use super::config::{Config, factor_alone};
+use super::config::Config;
 use super::invalid_keys::InvalidKeys;
 use super::reader::{Keys, read};
 use super::value::{ParsedValue, ValueKind, ValueSeed};
@@ -19,7 +19,7 @@ use crate::quota::QuotaConfig;
 use crate::rules::field::{Field, Fields};
 use crate::rules::messages::Style;
 use crate::rules::options::Setting;
-use crate::rules::table::Rules;
+use crate::rules::table::{Rule, Rules};
 
 /// Settings under construction, and which of their fields were set. They are read from the keys of
 /// a map, or from one key at a time, and checked at the end.
@@ -42,40 +42,20 @@ impl<C: Config> Draft<C> {
         self.written
     }
 
-    pub(super) fn setting(key: &str) -> Option<(&'static Setting<C>, Field)> {
+    /// Returns the setting of a key, with the field that it sets, and the kind of its value.
+    fn setting(key: &str) -> Option<(&'static Setting<C>, Field, ValueKind)> {
         let setting = C::settings().iter().find(|setting| setting.keys.contains(&key))?;
         let part = setting.parts.iter().find(|part| part.name() == key);
-        Some((setting, *part.unwrap_or(&setting.field)))
-    }
-
-    /// Returns the kind of the value of a key, unless that is a backoff.
-    pub(super) fn kind(key: &str) -> Option<ValueKind> {
-        match Self::setting(key) {
-            Some((_, Field::JitterFactor)) => Some(ValueKind::Share),
-            Some((_, Field::MaxHedges)) => Some(ValueKind::Count),
-            Some((setting, _)) => setting.kind.value_kind(),
-            None => {
-                let other = C::OTHERS.iter().find(|(other, _)| *other == key);
-                Some(other.map_or(ValueKind::Absent("there is no such key"), |(_, kind)| *kind))
-            }
-        }
-    }
-
-    /// Sets the value of a key.
-    ///
-    /// # Errors
-    /// It contradicts the value of another key.
-    pub(super) fn set(&mut self, key: &str, value: ParsedValue) -> Result<(), String> {
-        match (Self::setting(key), &value) {
-            (Some((setting, field)), _) => {
-                self.config.set(&mut self.written, setting, field, value)
-            }
-            (None, ParsedValue::Flag(on)) => {
-                self.config.set_flag(*on);
-                Ok(())
-            }
-            (None, _) => Ok(()),
-        }
+        let field = *part.unwrap_or(&setting.field);
+        Some((
+            setting,
+            field,
+            match field {
+                Field::JitterFactor => ValueKind::Share,
+                Field::MaxHedges => ValueKind::Count,
+                _ => setting.kind.value_kind(),
+            },
+        ))
     }
 
     /// Reads the value of a key. `check` may reject the draft with it.
@@ -88,14 +68,25 @@ impl<C: Config> Draft<C> {
         map: &mut A,
         check: impl FnOnce(&Self) -> Result<(), String>,
     ) -> Result<(), A::Error> {
+        let Some((setting, field, kind)) = Self::setting(key) else { return Ok(()) };
         let set = |value| {
-            self.set(key, value)?;
+            self.config.set(&mut self.written, setting, field, value)?;
             check(self)
         };
-        match Self::kind(key) {
-            Some(kind) => map.next_value_seed(ValueSeed(kind, set)),
-            None => map.next_value_seed(ValueSeed(BackoffKind, set)),
-        }
+        map.next_value_seed(ValueSeed(kind, set))
+    }
+
+    /// Sets the value of a key from a text, as people write it on one line.
+    ///
+    /// # Errors
+    /// The value is invalid, or contradicts the value of another key.
+    pub fn set_text(&mut self, key: &str, text: &str) -> Result<(), String> {
+        let Some((setting, field, kind)) = Self::setting(key) else {
+            return Err(format!("there is no key `{key}`"));
+        };
+        let value = ParsedValue::read_text(kind, text.trim());
+        let value = value.map_err(|error: value::Error| error.to_string())?;
+        self.config.set(&mut self.written, setting, field, value)
     }
 
     /// Returns the settings if they obey the rules.
@@ -103,7 +94,6 @@ impl<C: Config> Draft<C> {
     /// # Errors
     /// A rule is broken, or two keys contradict each other.
     pub fn finish(self, style: Style) -> Result<C, InvalidKeys> {
-        self.config.check_whole(self.written)?;
         // The keys of the task style belong together, so none of them counts as having no effect.
         let in_vain = if style == Style::Task { Fields::NONE } else { self.written };
         self.judge(in_vain, Rules::NONE, style)
@@ -134,23 +124,18 @@ impl Draft {
         self.written = self.written.with(field);
     }
 
-    /// Returns this draft, whose fields replace the fields of another one.
-    ///
-    /// # Errors
-    /// It has a factor for a jitter that the other one does not have.
-    pub fn over(mut self, mut base: Self) -> Result<Self, InvalidKeys> {
-        match (self.config.jitter, base.config.jitter) {
-            _ if !self.written.contains(Field::JitterFactor) => {}
-            (_, Jitter::Proportional(_)) => {
-                self = self.without(Fields::NONE.with(Field::JitterFactor));
-                self.write(Field::Jitter);
-            }
-            (Jitter::Proportional(factor), _) => return Err(factor_alone(factor)),
-            _ => {}
+    /// Returns this draft, whose fields replace the fields of another one. The factor of a jitter
+    /// that the other one does not have stays without an effect, which breaks a rule.
+    #[must_use]
+    pub fn over(mut self, mut base: Self) -> Self {
+        let is_factor = self.written.contains(Field::JitterFactor);
+        if let (true, Jitter::Proportional(_)) = (is_factor, base.config.jitter) {
+            self = self.without(Fields::NONE.with(Field::JitterFactor));
+            self.write(Field::Jitter);
         }
         base.config.copy(&self.config, self.written);
         base.written = base.written.union(self.written);
-        Ok(base)
+        base
     }
 
     /// Returns this draft without these fields.
@@ -194,7 +179,8 @@ impl<'de, C: Config> Deserialize<'de> for Draft<C> {
 /// The format cannot write them.
 pub fn write<C: Config, M: SerializeMap>(config: &C, map: &mut M) -> Result<(), M::Error> {
     let default = C::default();
-    let of_rules = config.broken(Fields::NONE);
+    // Both settings of slow calls are written, one after the other.
+    let of_rules = config.broken(Fields::NONE).with(Rule::SlowCallAlone);
     for setting in C::settings() {
         let parts = setting.parts.iter().map(|part| (*part, part.name()));
         for (field, key) in [(setting.field, setting.keys[0])].into_iter().chain(parts) {
@@ -209,10 +195,7 @@ pub fn write<C: Config, M: SerializeMap>(config: &C, map: &mut M) -> Result<(), 
             }
         }
     }
-    match C::OTHERS {
-        [(key, ValueKind::Flag)] if config.flag() => map.serialize_entry(key, &true),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 macro_rules! in_files {

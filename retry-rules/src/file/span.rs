@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::string::ToString as _;
 
-use serde::de::Error;
+use serde::de::{Error, Unexpected};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -53,6 +53,6 @@ impl<'de> Deserialize<'de> for Seconds {
 fn time<'de, D: Deserializer<'de>>(kind: ValueKind, deserializer: D) -> Result<Duration, D::Error> {
     match deserializer.deserialize_any(kind)? {
         ParsedValue::Time(time) => Ok(time),
-        other => Err(D::Error::custom(other)),
+        _ => Err(D::Error::invalid_type(Unexpected::Unit, &kind)),
     }
 }

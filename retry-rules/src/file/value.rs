@@ -1,5 +1,7 @@
 //! [`ParsedValue`]: a value in a file, read by the kind of its setting.
 
+mod backoff;
+
 use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -7,13 +9,13 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use self::backoff::CURVES;
 use super::Span;
-use super::reader::Entries;
 use crate::breaker::HalfOpen;
 use crate::duration;
 use crate::policy::Attempts;
@@ -24,7 +26,7 @@ use crate::suggest::unknown_word;
 
 /// The kind of a value: the forms in which it may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueKind {
+pub(super) enum ValueKind {
     /// `5`, or `unlimited`.
     Attempts,
     /// `5`
@@ -39,14 +41,14 @@ pub enum ValueKind {
     Bound,
     /// A list of `"1s"`.
     Delays,
+    /// `exponential`
+    Backoff,
     /// `full`
     Jitter,
     /// `gradual`
     HalfOpen,
     /// `true`
     Flag,
-    /// Nothing but a null, for this reason.
-    Absent(&'static str),
 }
 
 /// A value that has been read.
@@ -63,6 +65,8 @@ pub enum ParsedValue {
     Jitter(Jitter),
     HalfOpen(HalfOpen),
     Flag(bool),
+    /// No value.
+    Null,
 }
 
 /// The backoff in a file, with the first wait if it is given inside.
@@ -84,50 +88,20 @@ fn setting_of(backoff: Backoff) -> Option<(&'static str, ParsedValue)> {
     }
 }
 
-/// A kind of values that can be read.
-pub trait ReadValue {
-    /// Reads a value of this kind; a null is `None`.
-    ///
-    /// # Errors
-    /// It is of another kind, or stands for no value.
-    fn read<'de, D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Option<ParsedValue>, D::Error>;
-}
-
 /// Reads a value of this kind and passes it to the function, which may reject it. Does nothing for
 /// a null.
 #[derive(Debug)]
-pub struct ValueSeed<K, F>(pub K, pub F);
+pub(super) struct ValueSeed<F>(pub(super) ValueKind, pub(super) F);
 
-impl<'de, K: ReadValue, F: FnOnce(ParsedValue) -> Result<(), String>> DeserializeSeed<'de>
-    for ValueSeed<K, F>
-{
+impl<'de, F: FnOnce(ParsedValue) -> Result<(), String>> DeserializeSeed<'de> for ValueSeed<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         let Self(kind, take) = self;
-        match kind.read(deserializer)? {
-            Some(value) => take(value).map_err(D::Error::custom),
-            None => Ok(()),
+        match deserializer.deserialize_any(kind)? {
+            ParsedValue::Null => Ok(()),
+            value => take(value).map_err(D::Error::custom),
         }
-    }
-}
-
-impl ReadValue for ValueKind {
-    fn read<'de, D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Option<ParsedValue>, D::Error> {
-        Ok(match self {
-            Self::HalfOpen => Option::deserialize(deserializer)?.map(ParsedValue::HalfOpen),
-            Self::Flag => Option::deserialize(deserializer)?.map(ParsedValue::Flag),
-            Self::Delays => Option::deserialize(deserializer)?.map(|delays: Vec<Span>| {
-                ParsedValue::Delays(delays.into_iter().map(Duration::from).collect())
-            }),
-            _ => deserializer.deserialize_option(Nullable(self))?,
-        })
     }
 }
 
@@ -143,13 +117,13 @@ impl ValueKind {
                 "a duration such as \"30s\", or a map with `secs` and `nanos`, or `unlimited`"
             }
             Self::Delays => "a list of durations, such as [\"500ms\", \"1s\"]",
+            Self::Backoff => "a backoff: fixed, linear, exponential, fibonacci or custom",
             Self::Jitter => {
                 "a jitter: true, false, a factor such as 0.25, up(0.3), a time that is added such \
                  as \"0ms..250ms\", full, equal, decorrelated or none"
             }
             Self::HalfOpen => "probes or gradual",
             Self::Flag => "true or false",
-            Self::Absent(_) => "nothing",
         }
     }
 
@@ -165,32 +139,6 @@ impl ValueKind {
     }
 }
 
-/// Visits a value of a kind, or a null.
-struct Nullable(ValueKind);
-
-impl<'de> Visitor<'de> for Nullable {
-    type Value = Option<ParsedValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.expected())
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        match self.0 {
-            ValueKind::Absent(why) => Err(D::Error::custom(why)),
-            kind => deserializer.deserialize_any(kind).map(Some),
-        }
-    }
-}
-
 const WITHOUT_END: &str = "`unlimited` together with a bound, such as a `max_elapsed` of \"10m\"";
 
 impl<'de> Visitor<'de> for ValueKind {
@@ -198,6 +146,18 @@ impl<'de> Visitor<'de> for ValueKind {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.expected())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<ParsedValue, D::Error> {
+        deserializer.deserialize_any(self)
     }
 
     fn visit_bool<E: Error>(self, on: bool) -> Result<ParsedValue, E> {
@@ -271,7 +231,11 @@ impl<'de> Visitor<'de> for ValueKind {
             (Self::Count, text) => {
                 Err(E::custom(format!("\"{text}\" is a text: write {}", self.expected())))
             }
+            (Self::Backoff, text) => backoff::read_text(text).map(ParsedValue::Backoff),
             (Self::Jitter, text) => jitter(text).map(ParsedValue::Jitter),
+            (Self::HalfOpen, "probes") => Ok(ParsedValue::HalfOpen(HalfOpen::Probes)),
+            (Self::HalfOpen, "gradual") => Ok(ParsedValue::HalfOpen(HalfOpen::Gradual)),
+            (Self::HalfOpen, word) => Err(unknown_word(word, &["probes", "gradual"], &self)),
             (kind, text) if kind.is_time() => match duration::parse(text) {
                 Ok(time) => Ok(self.time(time)),
                 Err(error) => Err(E::custom(format!("\"{text}\": {error}"))),
@@ -280,30 +244,62 @@ impl<'de> Visitor<'de> for ValueKind {
         }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ParsedValue, A::Error> {
-        let mut entries = Entries::new(map)?;
-        if let Some(number) = entries.number()? {
-            return self.visit_f64(number);
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ParsedValue, A::Error> {
+        if self != Self::Delays {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
         }
-        if !self.is_time() {
-            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        let delays = Vec::<Span>::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(ParsedValue::Delays(delays.into_iter().map(Duration::from).collect()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedValue, A::Error> {
+        if self == Self::Backoff {
+            return backoff::read_map(map).map(ParsedValue::Backoff);
         }
-        let parts = Parts::deserialize(MapAccessDeserializer::new(entries))?;
-        if parts.nanos >= 1_000_000_000 {
-            let message = "`nanos` must be below 1000000000, which is a whole second";
-            return Err(A::Error::custom(message));
+        let (mut secs, mut nanos) = (None, 0);
+        while let Some(key) = map.next_key::<String>()? {
+            match &*key {
+                // A format that keeps all digits of a number passes its text in such a map.
+                number if number.starts_with('$') => {
+                    return ParsedValue::read_text(self, &map.next_value::<String>()?);
+                }
+                "secs" if self.is_time() => secs = Some(map.next_value()?),
+                "nanos" if self.is_time() => nanos = map.next_value()?,
+                key if self.is_time() => {
+                    return Err(A::Error::unknown_field(key, &["secs", "nanos"]));
+                }
+                _ => return Err(A::Error::invalid_type(Unexpected::Map, &self)),
+            }
         }
-        Ok(self.time(Duration::new(parts.secs, parts.nanos)))
+        match secs {
+            Some(_) if nanos >= 1_000_000_000 => {
+                Err(A::Error::custom("`nanos` must be below 1000000000, which is a whole second"))
+            }
+            Some(secs) => Ok(self.time(Duration::new(secs, nanos))),
+            None => Err(A::Error::invalid_type(Unexpected::Map, &self)),
+        }
     }
 }
 
-/// A duration as a map.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Parts {
-    secs: u64,
-    #[serde(default)]
-    nanos: u32,
+impl ParsedValue {
+    /// Reads a value as people write it on one line: `2`, `true`, `500ms`.
+    pub(super) fn read_text<E: Error>(kind: ValueKind, text: &str) -> Result<Self, E> {
+        // Excludes `inf` and `nan`, which would also parse as floats.
+        let is_number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+        match text {
+            "true" => kind.visit_bool(true),
+            "false" => kind.visit_bool(false),
+            _ => {
+                let number = text.parse().ok().filter(|_: &f64| is_number);
+                match (text.parse(), text.parse(), number) {
+                    (Ok(number), ..) => kind.visit_u64(number),
+                    (_, Ok(number), _) => kind.visit_i64(number),
+                    (.., Some(number)) => kind.visit_f64(number),
+                    _ => kind.visit_str(text),
+                }
+            }
+        }
+    }
 }
 
 /// Returns the message for a text that stands for a number.
@@ -375,6 +371,7 @@ impl fmt::Display for ParsedValue {
             Self::HalfOpen(HalfOpen::Probes) => f.write_str("probes"),
             Self::HalfOpen(HalfOpen::Gradual) => f.write_str("gradual"),
             Self::Flag(on) => on.fmt(f),
+            Self::Null => f.write_str("none"),
         }
     }
 }

@@ -152,6 +152,10 @@ macro_rules! breaker_settings {
             /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls
             /// is neither a failure nor a success.
             hold => Hold {} [] Time(hold, "\"2m\"");
+
+            /// Rejects nothing: measures, and reports what the breaker would have done. For the
+            /// first weeks in production.
+            observe_only => ObserveOnly {} [] Flag(with_observe_only, "true");
         }
     };
 }

@@ -56,6 +56,8 @@ pub enum Kind<C> {
     Hedge(fn(C, (Bound, Option<u32>)) -> C),
     /// `gradual`
     HalfOpen(fn(C, HalfOpen) -> C),
+    /// `true`
+    Flag(fn(C, bool) -> C),
 }
 
 /// Code that the expansion of a function may contain.

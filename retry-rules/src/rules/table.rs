@@ -118,6 +118,11 @@ rules! {
             message ["a jitter factor must be between 0.0 and 1.0: write " (jitter = 0.3) " for ±30 %"]
             when jitter_out_of_range(policy);
 
+        rule JitterFactorAlone of [jitter_factor]
+            message [(jitter_factor) " only applies to " (jitter = true) ": add that, or write " (jitter = 0.3)
+                  " instead"]
+            when written.contains(Field::JitterFactor) && !written.contains(Field::Jitter);
+
         rule JitterUpOutOfRange of [jitter_factor jitter]
             message ["`up` lengthens each wait by a share of it, above 0.0 and at most 1.0: \
                   write " (jitter = up(0.3)) " for up to 30 % more"]
@@ -279,6 +284,11 @@ rules! {
             message ["a rate of slow calls must be above 0.0 and at most 1.0, and needs " (slow_call) ": \
                   write " (slow_call = "2s") " and " (slow_rate = 0.5)]
             when matches!(breaker.slow_calls, Some(slow) if !is_share(slow.rate));
+
+        rule SlowCallAlone of [slow_call slow_rate]
+            message [(slow_call) " and " (slow_rate) " go together: write " (slow_call = "2s") " and "
+                  (slow_rate = 0.5)]
+            when written.contains(Field::SlowCall) != written.contains(Field::SlowRate);
 
         rule SuccessThresholdZero of [success_threshold]
             message [(success_threshold) " counts successful probes, so it must be at least 1; \

@@ -165,18 +165,16 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     // function.
     let mut own = Fields::NONE;
     for layer in layers {
-        let over =
-            |changes: Draft, draft| changes.over(draft).map_err(|why| unsuitable(why.to_string()));
         own = Fields::NONE;
         if let Some(changes) = layer.0.get(&Target::Every) {
-            draft = over(as_far_as_possible(*changes, absent, &draft.policy()), draft)?;
+            draft = as_far_as_possible(*changes, absent, &draft.policy()).over(draft);
         }
         if let Some(changes) = layer.0.get(&Target::Function(name)) {
             if let Some(bound) = bound_beyond(changes, absent) {
                 return Err(unsuitable(beyond(site, bound)));
             }
-            own = over(*changes, Draft::from_config(draft.policy()))?.written();
-            draft = over(*changes, draft)?;
+            own = changes.over(Draft::from_config(draft.policy())).written();
+            draft = changes.over(draft);
         }
     }
     if draft.written() == Fields::NONE {

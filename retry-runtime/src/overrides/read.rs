@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use retry_rules::file::{self, Draft, KEYS, Keys, Message};
+use retry_rules::file::{self, Draft, Keys};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 
@@ -106,15 +106,11 @@ struct Changes {
 
 impl Keys for Changes {
     fn keys(&self) -> &'static [&'static str] {
-        &KEYS
+        self.draft.keys()
     }
 
-    fn key(&self, word: &str) -> Result<&'static str, Message> {
-        names::key(word).map_err(|message| Box::new(message) as Message)
-    }
-
-    fn may_be_table(&self, _: &str) -> bool {
-        false
+    fn key<E: Error>(&self, word: &str) -> Result<&'static str, E> {
+        names::key(word).map_err(E::custom)
     }
 
     fn read<'de, A: MapAccess<'de>>(

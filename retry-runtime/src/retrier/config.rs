@@ -1,9 +1,9 @@
 //! [`RetryConfig`]: a policy from a file, with its matchers.
 
 use core::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use retry_rules::file::{self, Draft, InvalidKeys, Keys, ValueKind, ValueSeed};
+use retry_rules::file::{self, Draft, InvalidKeys, Keys};
 use retry_rules::matchers::{Covered, covered};
 use retry_rules::{Field, Policy, Style};
 use serde::de::value::{SeqAccessDeserializer, SeqDeserializer};
@@ -187,15 +187,11 @@ pub struct RetryKeys {
     abort_on: Option<Vec<Matcher>>,
 }
 
-/// A function's action is code.
-const NO_ACTION: ValueKind = ValueKind::Absent(
-    "`on_failure` is not part of a file: remove it here and write it in the attribute, as in \
-     `on_failure = fallback(f)`",
-);
-
 impl Keys for RetryKeys {
     fn keys(&self) -> &'static [&'static str] {
-        self.draft.keys()
+        static KEYS: LazyLock<Vec<&str>> =
+            LazyLock::new(|| [&file::KEYS[..], &["retry_on", "abort_on"]].concat());
+        &KEYS
     }
 
     fn read<'de, A: MapAccess<'de>>(
@@ -206,7 +202,6 @@ impl Keys for RetryKeys {
         match key {
             "retry_on" => self.retry_on = map.next_value_seed(MatcherList)?,
             "abort_on" => self.abort_on = map.next_value_seed(MatcherList)?,
-            "on_failure" => map.next_value_seed(ValueSeed(NO_ACTION, |_| Ok(())))?,
             _ => self.draft.read(key, map)?,
         }
         Ok(())

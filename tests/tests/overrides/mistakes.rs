@@ -99,7 +99,7 @@ fn an_invalid_value_is_reported_with_its_place() {
         (
             "billing.pay:\n  jitter_factor: 0.5\n",
             "error: line 2 column 3: `billing.pay`: `jitter_factor` only applies to `jitter: \
-             true`: add that, or write `jitter: 0.5` instead",
+             true`: add that, or write `jitter: 0.3` instead",
         ),
         (
             "billing.fetch:\n  attempts: 2\n  timeout: 5s\n",
@@ -174,7 +174,7 @@ fn all_mistakes_of_a_list_are_reported() {
         told[2..],
         [
             "`attempts` of `billing.fetch`: \"two\": expected a number of attempts, or `unlimited`",
-            "`backoff` of `billing.fetch`: a linear backoff needs an `increment`: write \
+            "`backoff` of `billing.fetch`: a linear backoff needs `increment`: write \
              `linear(increment = 2s)`",
             "`backoff` of `billing.fetch`: a custom backoff needs `delays`: write `custom(500ms, \
              1s)`",

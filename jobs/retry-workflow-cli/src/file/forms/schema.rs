@@ -169,7 +169,9 @@ fn matchers() -> Value {
 /// A name, a name with its settings, or settings with the name as their `type`.
 fn backoff() -> Value {
     let bare = CURVES.iter().filter(|(_, _, needed)| needed.is_empty());
-    let mut forms = vec![json!({ "enum": bare.map(|(curve, ..)| curve).collect::<Vec<_>>() })];
+    let bare = bare.map(|(curve, ..)| curve).collect::<Vec<_>>();
+    let in_parentheses = json!({ "type": "string", "pattern": "\\(.*\\)\\s*$" });
+    let mut forms = vec![json!({ "anyOf": [{ "enum": bare }, in_parentheses] })];
     for (curve, keys, needed) in CURVES {
         let settings = with(object(keys, curve_key), &json!({ "required": needed }));
         let nothing = needed.is_empty().then(|| json!({ "type": "null" }));

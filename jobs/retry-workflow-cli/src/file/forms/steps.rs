@@ -107,8 +107,7 @@ fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
 
 /// The keys of a step's `retry_config`.
 pub(super) fn retry_keys() -> Vec<&'static str> {
-    let of_policy = RetryKeys::default().keys().iter().filter(|key| **key != ON_FAILURE);
-    of_policy.chain(&[ON_FAILURE]).copied().collect()
+    RetryKeys::default().keys().iter().chain(&[ON_FAILURE]).copied().collect()
 }
 
 impl Forms<'_> {

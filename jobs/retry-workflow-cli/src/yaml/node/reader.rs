@@ -48,8 +48,7 @@ impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
     fn custom<T: Display>(message: T) -> Self {
-        // `{:-}` asks for the words of the command.
-        Self { message: format!("{message:-}"), span: None, known: None }
+        Self { message: message.to_string(), span: None, known: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {

@@ -59,7 +59,6 @@ pub use policy::{Attempts, Policy};
 pub use breaker::{BreakerConfig, HalfOpen, SlowCalls, Window};
 pub use quota::QuotaConfig;
 
-pub use rules::SettingsKind;
 pub use rules::field::{Field, Fields};
 pub use rules::invalid::Invalid;
 pub use rules::messages::Style;

@@ -24,26 +24,9 @@ use self::messages::{Style, Values};
 use self::row::Row;
 use self::table::Rule;
 
-/// The kind of settings that a rule concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SettingsKind {
-    /// A [`Policy`](crate::Policy).
-    Policy,
-    /// A [`BreakerConfig`](crate::BreakerConfig).
-    Breaker,
-    /// A [`QuotaConfig`](crate::QuotaConfig).
-    Quota,
-}
-
 impl Rule {
     const fn row(self) -> &'static Row {
         &Self::ROWS[self as usize]
-    }
-
-    /// Returns the kind of settings that the rule concerns.
-    pub const fn settings(self) -> SettingsKind {
-        self.row().settings
     }
 
     /// Returns the fields that the rule reads, the one to blame first.

@@ -30,8 +30,6 @@ pub(crate) struct Checked<C = Policy> {
 
 /// A configuration to which rules apply.
 pub(crate) trait Configuration: Copy + Default + Values {
-    const SETTINGS: retry_rules::SettingsKind;
-
     fn broken_rules(&self, written: Fields) -> Rules;
 
     /// The elements of a list that are to blame.
@@ -41,8 +39,6 @@ pub(crate) trait Configuration: Copy + Default + Values {
 }
 
 impl Configuration for Policy {
-    const SETTINGS: retry_rules::SettingsKind = retry_rules::SettingsKind::Policy;
-
     fn broken_rules(&self, written: Fields) -> Rules {
         Rules::broken_by_policy(self, written)
     }
@@ -60,8 +56,6 @@ impl Configuration for Policy {
 }
 
 impl Configuration for BreakerConfig {
-    const SETTINGS: retry_rules::SettingsKind = retry_rules::SettingsKind::Breaker;
-
     fn broken_rules(&self, written: Fields) -> Rules {
         Rules::broken_by_breaker(self, written)
     }
@@ -104,9 +98,9 @@ pub(crate) fn check_settings<C: Configuration>(
         let fields = Fields::from_slice(rule.fields());
         fields.intersects(unknown) && !fields.intersects(wrong) && !fields.intersects(runtime)
     };
-    let rules = if unknown.is_empty() { &[] } else { Rule::ALL };
-    let left = rules.iter().filter(|rule| rule.settings() == C::SETTINGS && is_left(rule));
-    let unchecked = left
+    let unchecked = Rule::ALL
+        .iter()
+        .filter(|rule| is_left(rule))
         .filter_map(|rule| {
             let expression = rule.fields().iter().find(|field| constant.contains(**field));
             let blamed = match expression {

@@ -1,12 +1,10 @@
 //! A row of the table of rules, and the macro that declares the table.
 
-use super::SettingsKind;
 use super::field::Field;
 use super::messages::{Number, Part};
 
 /// A rule in the table.
 pub(super) struct Row {
-    pub(super) settings: SettingsKind,
     pub(super) fields: &'static [Field],
     /// The message as worded for the attribute, for `const` panics.
     pub(super) message: &'static str,
@@ -37,7 +35,7 @@ pub(super) struct Row {
 macro_rules! rules {
     ($(
         $(#[$docs:meta])*
-        $Kind:ident $section:ident: fn $broken:ident($subject:ident: &$Subject:ty $(, $written:ident: Fields)?) {
+        $section:ident: fn $broken:ident($subject:ident: &$Subject:ty $(, $written:ident: Fields)?) {
             $(
                 rule $Rule:ident of [$($field:ident)+]
                     message [$($part:tt)+]
@@ -65,7 +63,6 @@ macro_rules! rules {
 
             pub(super) const ROWS: &'static [Row] = &[$($(
                 Row {
-                    settings: SettingsKind::$Kind,
                     fields: &[$( field::$section::$field, )+],
                     message: concat!($( attribute!($part) ),+),
                     parts: &[$( part!($section $part), )+],

@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::SettingsKind;
 use super::field::{self, Field, Fields};
 use super::messages::{Number, Part};
 use super::row::{Row, attribute, number, part, rules};
@@ -18,7 +17,7 @@ use crate::quota::QuotaConfig;
 rules! {
     /// Returns the rules that `policy` breaks, where `written` are the fields that were set
     /// explicitly.
-    Policy policy: fn broken_by_policy(policy: &Policy, written: Fields) {
+    policy: fn broken_by_policy(policy: &Policy, written: Fields) {
         rule AttemptsZero of [attempts]
             message [(attempts) " counts all calls, including the first, so it must be at least 1: \
                   write " (calls 1) " for a single call, or leave it out for the default, " (default attempts 3)]
@@ -231,7 +230,7 @@ rules! {
 
     /// Returns the rules that `breaker` breaks, where `written` are the fields that were set
     /// explicitly.
-    Breaker breaker: fn broken_by_breaker(breaker: &BreakerConfig, written: Fields) {
+    breaker: fn broken_by_breaker(breaker: &BreakerConfig, written: Fields) {
         rule FailureThresholdZero of [failure_threshold]
             message [(failure_threshold) " counts failures, so it must be at least 1; \
                   the default is 5"]
@@ -351,7 +350,7 @@ rules! {
     }
 
     /// Returns the rules that `quota` breaks.
-    Quota quota: fn broken_by_quota(quota: &QuotaConfig) {
+    quota: fn broken_by_quota(quota: &QuotaConfig) {
         rule CapacityBelowCost of [capacity retry_cost timeout_cost throttling_cost]
             message ["a bucket that holds less than the cost of a retry never allows one: \
                   raise " (capacity) ", or lower " (retry_cost or 5) " and " (timeout_cost or 10)]

@@ -19,7 +19,7 @@ use crate::rules::table::Rules;
 /// use retry_rules::file::Draft;
 ///
 /// let draft: Draft = serde_json::from_str(r#"{ "attempts": 0, "jitter": true }"#).unwrap();
-/// let invalid = draft.finish(Style::Step).unwrap_err();
+/// let invalid = draft.finish(Style::Command).unwrap_err();
 /// assert_eq!(invalid.keys().next(), Some("attempts"));
 /// assert!(invalid.to_string().contains("write `attempts: 1`"));
 /// ```
@@ -83,7 +83,7 @@ fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
         Field::Base | Field::Increment | Field::Delays | Field::InitialDelay => Some("backoff"),
         Field::JitterFactor => Some("jitter"),
         Field::Budget => Some("budget"),
-        Field::Attempts if matches!(style, Style::Command | Style::Step) => Some("max_attempts"),
+        Field::Attempts if style == Style::Command => Some("max_attempts"),
         _ => None,
     };
     style.name(field).into_iter().chain(other)

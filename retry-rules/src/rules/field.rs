@@ -97,7 +97,6 @@ policy_options! {
         {
             function {
                 retry_on => RetryOn
-                abort_on => AbortOn
                 retry_after => RetryAfter
                 wait_by => WaitBy
                 on_retry => OnRetry

@@ -105,8 +105,6 @@ pub enum Style {
     Attribute,
     /// `attempts: 1`, in a file.
     Command,
-    /// `attempts: 1`, for a step of a workflow file, which has no deadline and no hedges.
-    Step,
     /// `max_attempts: 1`, in a file.
     Workflow,
     /// `max_retries: 0`, in a file.
@@ -127,7 +125,7 @@ impl Style {
     /// ```
     pub const fn name(self, field: Field) -> Option<&'static str> {
         match (self, field) {
-            (Self::Command | Self::Step | Self::Workflow, Field::Budget) => Some("retry_budget"),
+            (Self::Command | Self::Workflow, Field::Budget) => Some("retry_budget"),
             (Self::Workflow, Field::Attempts) => Some("max_attempts"),
             (Self::Workflow, Field::InitialDelay) => Some("initial"),
             (Self::Workflow, Field::Base) => Some("multiplier"),
@@ -135,9 +133,10 @@ impl Style {
             (Self::Task, Field::InitialDelay) => Some("retry_delay"),
             (Self::Task, Field::MaxDelay) => Some("max_retry_delay"),
             (Self::Task, Field::MaxRetryAfter) => Some("max_retry_after"),
-            (Self::Step | Self::Workflow, Field::Deadline | Field::Hedge | Field::MaxHedges)
-            | (Self::Workflow, Field::Timeout)
-            | (Self::Workflow | Self::Override, Field::AbortOn)
+            (
+                Self::Workflow,
+                Field::Deadline | Field::Timeout | Field::Hedge | Field::MaxHedges,
+            )
             | (Self::Task, _) => None,
             _ => Some(field.name()),
         }
@@ -180,8 +179,6 @@ pub(super) enum Part {
     Setting(Field, &'static str),
     /// `` `attempts = 1` ``: a number of calls, however the style counts them.
     Calls(u32),
-    /// Parts that apply only if the style has this setting.
-    Where(Field, &'static [Part]),
 }
 
 impl Part {
@@ -223,12 +220,6 @@ impl Part {
                 f.write_str("`")?;
                 style.write_name(Field::Attempts, f)?;
                 write!(f, "{}{number}`", style.sign())
-            }
-            Self::Where(field, parts) => {
-                if style.name(field).is_some() {
-                    write_all(parts, style, values, f)?;
-                }
-                Ok(())
             }
         }
     }

@@ -31,7 +31,6 @@ pub(super) struct Row {
 /// | `(max_delay or "30s")` | `` `max_delay` (30s unless set) ``, or with the value that is set |
 /// | `(default attempts 3)` | 3 |
 /// | `(calls 1)` | `` `attempts = 1` `` |
-/// | `(where deadline: "words" …)` | words; nothing in a style without a `deadline` |
 macro_rules! rules {
     ($(
         $(#[$docs:meta])*
@@ -92,7 +91,6 @@ macro_rules! rules {
 macro_rules! attribute {
     ((default $name:ident $default:literal)) => { stringify!($default) };
     ((calls $calls:literal)) => { concat!("`attempts = ", $calls, "`") };
-    ((where $name:ident: $($part:tt)+)) => { concat!($( attribute!($part) ),+) };
     (($name:ident)) => { concat!("`", stringify!($name), "`") };
     (($name:ident or $default:literal)) => {
         concat!("`", stringify!($name), "` (", $default, " unless set)")
@@ -109,9 +107,6 @@ macro_rules! part {
         Part::Default(field::$section::$name, stringify!($default))
     };
     ($section:ident (calls $calls:literal)) => { Part::Calls($calls) };
-    ($section:ident (where $name:ident: $($part:tt)+)) => {
-        Part::Where(field::$section::$name, &[$( part!($section $part) ),+])
-    };
     ($section:ident ($name:ident)) => { Part::Name(field::$section::$name) };
     ($section:ident ($name:ident or $default:literal)) => {
         Part::NameOrValue(field::$section::$name, concat!($default))

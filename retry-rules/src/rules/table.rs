@@ -24,17 +24,13 @@ rules! {
             when matches!(policy.attempts, Attempts::Limited(0));
 
         rule UnlimitedUnbounded of [attempts budget deadline max_elapsed]
-            message [(attempts = unlimited) " never ends on its own: add a " (budget) " (bounds the waits), "
-                  (where deadline: "a " (deadline) " (bounds the whole call) ")
-                  "or a " (max_elapsed) " (no attempt begins after it); if that is intended, \
+            message [(attempts = unlimited) " never ends on its own: add a " (budget) " (bounds the waits) or a " (max_elapsed) " (no attempt begins after it); if that is intended, \
                   write " (budget = unlimited)]
             when is_unlimited(policy) && is_unbounded(policy) && !written.contains(Field::Cancel);
 
         rule UnlimitedWithoutWaits of
             [initial_delay max_delay backoff jitter attempts budget deadline max_elapsed]
-            message ["waits of 0s never use up a " (budget) ", so " (attempts = unlimited) " never ends: add a "
-                  (where deadline: (deadline) " (bounds the whole call) or a ")
-                  (max_elapsed) " (no attempt begins after it), or make the waits longer than 0s; \
+            message ["waits of 0s never use up a " (budget) ", so " (attempts = unlimited) " never ends: add a " (max_elapsed) " (no attempt begins after it), or make the waits longer than 0s; \
                   if that is intended, write " (budget = unlimited)]
             when never_ends(policy) && (!is_unbounded(policy) || written.contains(Field::Cancel) && never_waits(policy));
 
@@ -172,9 +168,8 @@ rules! {
             when policy.first_delay.is_none() && exceeds(policy.get_max_elapsed(), policy, written);
 
         rule MaxRetryAfterZero of [max_retry_after]
-            message [(max_retry_after) " of 0s would end each call whose server names a wait: "
-                  (where abort_on: "use " (abort_on = [rate_limit]) " for that, or ")
-                  "write a longer time, such as " (max_retry_after = "10m")]
+            message [(max_retry_after) " of 0s would end each call whose server names a wait: \
+                  write a longer time, such as " (max_retry_after = "10m")]
             when policy.get_max_retry_after().is_zero();
 
         rule TimeoutZero of [timeout]

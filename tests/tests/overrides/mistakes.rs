@@ -92,9 +92,8 @@ fn an_invalid_value_is_reported_with_its_place() {
         (
             "billing.fetch:\n  attempts: unlimited\n",
             "error: line 2 column 3: `billing.fetch`: `attempts: unlimited` never ends on its own: \
-             add a `budget` (bounds the waits), a `deadline` (bounds the whole call) or a \
-             `max_elapsed` (no attempt begins after it); if that is intended, write `budget: \
-             unlimited`",
+             add a `budget` (bounds the waits) or a `max_elapsed` (no attempt begins after it); if \
+             that is intended, write `budget: unlimited`",
         ),
         (
             "billing.pay:\n  jitter_factor: 0.5\n",

@@ -214,7 +214,7 @@ proptest! {
         if let Err(invalid) = policy.validate() {
             prop_assert!(!invalid.to_string().is_empty());
             for rule in invalid.broken().iter() {
-                for style in [Style::Attribute, Style::Command, Style::Step, Style::Workflow, Style::Task, Style::Override] {
+                for style in [Style::Attribute, Style::Command, Style::Workflow, Style::Task, Style::Override] {
                     prop_assert!(!rule.explained(style, &policy).to_string().is_empty());
                 }
             }

@@ -305,7 +305,7 @@ impl Forms<'_> {
         step.get(MAX_RETRY_AFTER)?;
         let draft = step.parse_only::<Draft>(&[MAX_RETRY_AFTER], &[]);
         let policy = draft.and_then(|draft| {
-            let policy = draft.finish(Style::Step);
+            let policy = draft.finish(Style::Command);
             policy.map_err(|invalid| step.mistake_at(invalid.keys(), &invalid))
         });
         self.parsed(policy).map(|policy| policy.max_retry_after_bound())
@@ -351,7 +351,7 @@ impl Forms<'_> {
             self.unexpected(config, "a map of retry settings, such as { attempts: 3 }")
         };
         let mut read = keys.and_then(|keys| {
-            let read = keys.finish(Style::Step);
+            let read = keys.finish(Style::Command);
             self.parsed(read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid)))
         });
         if let Some(retry) = &mut read {

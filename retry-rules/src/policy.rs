@@ -499,12 +499,6 @@ impl Policy {
         self.max_elapsed.limit().is_some()
     }
 
-    /// Returns `true` if the time has to be read between attempts, for a limit that cuts none off.
-    #[doc(hidden)]
-    pub const fn is_clocked(&self) -> bool {
-        self.has_max_elapsed()
-    }
-
     /// Returns the tightest of the bounds that a wait would exceed, with its name.
     #[doc(hidden)]
     pub const fn wait_bound(&self) -> Option<(&'static str, Duration)> {

@@ -193,7 +193,7 @@ impl Timing {
     }
 
     pub(crate) fn of(policy: &Policy) -> Self {
-        let is_limited = policy.has_deadline() || policy.is_clocked();
+        let is_limited = policy.has_deadline() || policy.has_max_elapsed();
         let (started, deadline) = (is_limited.then(clock::now), policy.get_deadline());
         Self { started, deadline, timed_out: None }
     }

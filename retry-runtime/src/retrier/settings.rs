@@ -70,7 +70,7 @@ pub(super) struct NeedsDriver;
 impl RetrierSettings {
     pub(super) const fn new(policy: Policy) -> Self {
         let (policy, invalid) = policy.nearest_valid();
-        let needs_timer = policy.is_timed() || policy.is_clocked() || policy.is_hedged();
+        let needs_timer = policy.is_timed() || policy.has_max_elapsed() || policy.is_hedged();
         let name = Name::from_static("retrier");
         let lists = MatcherLists { retry_on: None, abort_on: None };
         Self {

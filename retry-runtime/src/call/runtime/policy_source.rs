@@ -169,7 +169,7 @@ impl<'a, C: Config> Found<'a, C> {
     #[inline(always)]
     pub fn is_timed(self) -> bool {
         let policy = self.0.policy();
-        policy.is_timed() || policy.is_clocked()
+        policy.is_timed() || policy.has_max_elapsed()
     }
 
     /// Returns the lists of failures that are retried and that are not, if the value has them.

@@ -276,7 +276,7 @@ impl CallProgress {
         policy: &Policy,
         delay: Duration,
     ) -> Result<(), Reason> {
-        if policy.has_budget() || policy.is_clocked() || context.timing.is_some() {
+        if policy.has_budget() || policy.has_max_elapsed() || context.timing.is_some() {
             self.is_within_limits(context, policy, delay)
         } else {
             Ok(())

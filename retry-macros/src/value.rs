@@ -12,6 +12,7 @@ use retry_rules::foreign_names::word_here;
 use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 
+use crate::tokens::errors::error;
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
 
@@ -101,25 +102,25 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
         return Ok(Value::known(expr, Attempts::Unlimited));
     }
     match number(&expr) {
-        Some((true, _)) => Err(wrong(
+        Some((true, _)) => Err(error(
             &expr,
             "`attempts` counts all calls, including the first, so it is at least 1: to retry for as \
              long as it takes, write `attempts = unlimited, deadline = \"5m\"`",
         )),
         Some((false, Lit::Int(int))) => match int.base10_parse::<u32>() {
             Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
-            Err(_) => Err(wrong(
+            Err(_) => Err(error(
                 &expr,
                 "this is more than `attempts` can hold: write a number up to 4294967295, or \
                  `unlimited`",
             )),
         },
-        _ if is_literal(&expr) => Err(wrong(
+        _ if is_literal(&expr) => Err(error(
             &expr,
             "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
         )),
         _ if word(&expr).and_then(|word| word_here(&word, &["unlimited"])).is_some() => {
-            Err(wrong(&expr, "write `attempts = unlimited`"))
+            Err(error(&expr, "write `attempts = unlimited`"))
         }
         _ => Ok(Value::constant(expr)),
     }
@@ -130,10 +131,10 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
     match number(&expr) {
         Some((false, Lit::Int(int))) => match int.base10_parse() {
             Ok(count) => Ok(Value::known(expr, count)),
-            Err(error) => Err(wrong(&expr, format_args!("`{option}`: {error}"))),
+            Err(why) => Err(error(&expr, format_args!("`{option}`: {why}"))),
         },
         Some((true, _)) => Ok(Value::known(expr, 0)),
-        _ if is_literal(&expr) => Err(wrong(
+        _ if is_literal(&expr) => Err(error(
             &expr,
             format_args!("`{option}` must be a whole number, such as `{option} = {example}`"),
         )),
@@ -150,13 +151,12 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
                 Lit::Float(float) => float.base10_parse(),
                 _ => Ok(0.0),
             };
-            let parsed =
-                parsed.map_err(|error| wrong(&expr, format_args!("`{option}`: {error}")))?;
+            let parsed = parsed.map_err(|why| error(&expr, format_args!("`{option}`: {why}")))?;
             Some(if negative { -parsed } else { parsed })
         }
         None if is_literal(&expr) => {
             let message = format!("`{option}` must be a number, such as `{option} = {example}`");
-            return Err(wrong(&expr, message));
+            return Err(error(&expr, message));
         }
         None => None,
     };
@@ -178,19 +178,19 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
         };
         let quoted = format!("{digits}{suffix}");
         return Err(if negative {
-            wrong(&expr, "a duration cannot be negative: write one such as `\"5s\"`")
+            error(&expr, "a duration cannot be negative: write one such as `\"5s\"`")
         } else if !suffix.is_empty() && duration::parse(&quoted).is_ok() {
-            wrong(&expr, format_args!("a duration is a string: write `\"{quoted}\"`"))
+            error(&expr, format_args!("a duration is a string: write `\"{quoted}\"`"))
         } else {
-            wrong(&expr, duration::without_unit(digits))
+            error(&expr, duration::without_unit(digits))
         });
     }
     match peel(&expr) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => match duration::parse(&text.value()) {
             Ok(duration) => Ok(Value::known(expr, duration)),
-            Err(error) => Err(wrong(&expr, error)),
+            Err(why) => Err(error(&expr, why)),
         },
-        Expr::Lit(_) => Err(wrong(
+        Expr::Lit(_) => Err(error(
             &expr,
             "a duration must be a string, such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`",
         )),
@@ -204,10 +204,6 @@ pub(crate) fn word(expr: &Expr) -> Option<String> {
     let Expr::Path(path) = peel(expr) else { return None };
     let word = path.path.get_ident()?.to_string();
     word.chars().all(|c| c.is_ascii_lowercase() || c == '_').then_some(word)
-}
-
-fn wrong(tokens: impl ToTokens, message: impl Display) -> syn::Error {
-    syn::Error::new_spanned(tokens, message)
 }
 
 /// A value as tokens of the right type, however it was written.

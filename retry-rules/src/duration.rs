@@ -41,10 +41,6 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
         let message = "a duration cannot be negative: write one such as `\"5s\"`";
         return Err(InvalidDuration(message.to_string()));
     }
-    if let Some(here) = from_iso(trimmed) {
-        let message = format!("a duration is not written as in ISO 8601: write `\"{here}\"`");
-        return Err(InvalidDuration(message));
-    }
     let parsed = if may_overflow(text) {
         Err(humantime::DurationError::NumberOverflow)
     } else {
@@ -82,15 +78,6 @@ fn in_words(error: &humantime::DurationError, text: &str) -> String {
         return format!("{wrong}: write `\"{lower}\"`");
     }
     format!("{wrong}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
-}
-
-/// A duration of ISO 8601 as it is written here: `30s` for `PT30S`.
-fn from_iso(text: &str) -> Option<String> {
-    let (days, time) = text.strip_prefix('P')?.split_once('T')?;
-    let is_plain =
-        |part: &str| part.chars().all(|c| c.is_ascii_digit() || matches!(c, 'D' | 'H' | 'M' | 'S'));
-    let here = format!("{days}{time}").to_lowercase();
-    (is_plain(days) && is_plain(time) && !here.is_empty()).then_some(here)
 }
 
 /// Returns whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked,

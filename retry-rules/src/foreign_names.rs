@@ -226,20 +226,8 @@ pub fn cures(word: &str, written: &str, table: &[ForeignName]) -> impl Iterator<
     rows(setting.unwrap_or(word), table).map(|row| match attempts_for(written) {
         // The only value that is converted: taken over as it is, it would make one call less.
         Some(attempts) if *row == RETRIES => format!("attempts = {attempts}"),
-        _ => calling(row.1, written),
+        _ => row.1.to_owned(),
     })
-}
-
-/// Returns the cure with the function that is `written`, if its value is one, in place of `f`.
-fn calling(cure: &str, written: &str) -> String {
-    let name = written.trim().trim_matches('"');
-    let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
-        && !matches!(name, "true" | "false");
-    if !is_name {
-        return cure.to_owned();
-    }
-    cure.replace("(f)", &format!("({name})")).replace("f(…)", &format!("{name}(…)"))
 }
 
 /// Returns the cure as it is written in a file.
@@ -288,10 +276,8 @@ mod tests {
             ("circuit_breaker", "\"db\"", "breaker"),
             ("delay", "tokio_retry::FixedInterval(100)", "backoff = fixed, initial_delay = \"1s\""),
             ("delay", "settings().delay()", "initial_delay"),
-            ("fallback_method", "\"cached\"", "on_failure = fallback(|_| cached(…))"),
             ("recover", "|_| 0", "on_failure = fallback(|_| f(…))"),
-            ("retry_if", "errors::is_busy", "retry_on = [when(errors::is_busy)]"),
-            ("retry_if", "true", "retry_on = [when(f)]"),
+            ("retry_if", "errors::is_busy", "retry_on = [when(f)]"),
         ] {
             let cure = cures(word, value, RETRY).next();
             assert_eq!(cure.as_deref(), Some(here), "{word} = {value}");

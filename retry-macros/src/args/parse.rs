@@ -4,12 +4,12 @@ use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
 use retry_rules::options::{BREAKER, POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
-use syn::{LitInt, token};
+use syn::token;
 
+use super::Args;
 use super::table::FUNCTION;
 use super::values::Reading;
-use super::{Args, Breaker};
-use crate::options::{self, backoff, matcher};
+use crate::options::{backoff, matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
 use crate::tokens::text::token_text;
@@ -61,12 +61,6 @@ impl Args {
         args
     }
 
-    /// Returns whether a macro of the library has set `crate` to its own `$crate`.
-    fn is_crate_known(&self) -> bool {
-        let first = self.krate.as_ref().and_then(|path| path.segments.first());
-        first.is_some_and(|segment| segment.ident == "$crate")
-    }
-
     fn option(
         &mut self,
         input: ParseStream,
@@ -74,11 +68,6 @@ impl Args {
         scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
-        if let Ok(number) = input.fork().parse::<LitInt>() {
-            input.parse::<LitInt>()?;
-            let message = format!("an option has a name: write `attempts = {number}`");
-            return Err(error(&number, message));
-        }
         let name = grammar::name(input, "expected an option, such as `attempts = 5` or `jitter`")?;
         let word = name.to_string();
         let setting = self.policy.settings.option(&word);
@@ -87,15 +76,7 @@ impl Args {
             .find(|option| option.name == word)
             .filter(|option| syntax == Syntax::Attribute || option.in_policy);
         if setting.is_none() && option.is_none() {
-            let message = match &self.breaker {
-                Some(Breaker::Shared(shared)) if is_of_breaker(&word) => Some(format!(
-                    "`{word}` is a setting of a breaker: write it where `{}` is declared, as in \
-                     `BreakerConfig::new().{word}(…)`",
-                    token_text(shared),
-                )),
-                _ => explanation(&word, &input.fork(), syntax),
-            };
-            return Err(match message {
+            return Err(match explanation(&word, &input.fork(), syntax) {
                 Some(message) => error(&name, message),
                 None => {
                     let (what, others) = (("option", "the options"), foreign_names::RETRY);
@@ -105,11 +86,9 @@ impl Args {
             });
         }
         if let Some(first) = self.written(&word) {
-            if word == "crate" && self.is_crate_known() {
-                return Err(syn::Error::new(
-                    name.span(),
-                    "`retrying!` and `policy!` find their library by themselves: remove `crate`",
-                ));
+            // The first one may be of `retrying!` itself, at no place of the user's.
+            if word == "crate" {
+                return Err(error(name, "`crate` is set already: remove it"));
             }
             return Err(set_twice(first, &name));
         }
@@ -168,9 +147,7 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
     }
     if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
         return Some(format!(
-            "`{word}` belongs to a function, not to a policy: write it in `#[retry(…)]`; \
-             a policy takes {}",
-            options::listed(&syntax.options()),
+            "`{word}` belongs to a function, not to a policy: write it in `#[retry(…)]`"
         ));
     }
     let advice = foreign_names::cures(word, "", foreign_names::RETRY_ADVICE).next();

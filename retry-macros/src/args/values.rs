@@ -157,7 +157,6 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
 /// Parses the number of failures to keep: a literal, which is checked, or a constant.
 pub(super) fn history(option: &mut Reading<'_>) -> syn::Result<Value<u32>> {
     let expr = option.constant()?;
-    option.scope.check_constant(&expr)?;
     let failures = value::count(expr, "history", option.example)?;
     match failures.known.and_then(retry_rules::history::complaint) {
         None => Ok(failures),

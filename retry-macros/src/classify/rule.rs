@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use syn::{FnArg, ItemFn, Path, ReturnType, Type};
+use syn::{FnArg, ItemFn, Path, Type};
 
 use super::expand::library;
 use crate::tokens::errors::Errors;
@@ -57,48 +57,23 @@ fn krate(args: TokenStream) -> syn::Result<Option<Path>> {
 /// The type of the error that the function is about.
 fn argument(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
     let signature = &function.sig;
-    if let Some(asyncness) = &signature.asyncness {
-        errors.at(asyncness, "what an error is has to be said at once: remove `async`");
-    }
-    if let Some(parameter) = signature.generics.params.first() {
-        errors.at(
-            parameter,
-            "a rule is about one type, which is looked for in each error: write that type, \
-             without a parameter",
-        );
-    }
-    if matches!(signature.output, ReturnType::Default) {
-        errors.at(&signature.ident, format!("the function returns nothing: {FORM}"));
-    }
+    let is_plain = signature.asyncness.is_none() && signature.generics.params.is_empty();
     let mut arguments = signature.inputs.iter();
-    match (arguments.next(), arguments.next()) {
-        (Some(FnArg::Receiver(receiver)), _) => {
-            errors.at(
-                receiver,
-                "a method cannot be a rule: for your own error use `#[derive(Classify)]`, for \
-                 somebody else's a function",
-            );
-            None
-        }
-        (Some(FnArg::Typed(argument)), None) => match &*argument.ty {
+    if let (true, Some(FnArg::Typed(argument)), None) =
+        (is_plain, arguments.next(), arguments.next())
+    {
+        match &*argument.ty {
             Type::Reference(reference) if reference.mutability.is_none() => {
-                Some((*reference.elem).clone())
+                return Some((*reference.elem).clone());
             }
-            ty => {
-                let written = crate::tokens::text::token_text(ty);
-                errors.at(ty, format!("a rule borrows the error: write `&{written}`"));
-                None
-            }
-        },
-        (None, _) => {
-            errors.at(&signature.ident, format!("the function takes no error: {FORM}"));
-            None
-        }
-        (_, Some(second)) => {
-            errors.at(second, format!("a rule sees the error alone: {FORM}"));
-            None
+            _ => {}
         }
     }
+    errors.at(
+        signature,
+        format!("a rule is a plain function that borrows an error of one type: {FORM}"),
+    );
+    None
 }
 
 fn registered(function: &ItemFn, error: &Type, krate: Option<&Path>) -> TokenStream {

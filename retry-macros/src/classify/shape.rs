@@ -1,7 +1,6 @@
 //! The type with its variants, and what decides about each of them.
 
 use quote::ToTokens as _;
-use retry_rules::matchers::of_status;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Fields, Generics, Ident, Item, Member, Meta, Path, Type};
 
@@ -59,14 +58,6 @@ impl Shape {
             Item::Struct(item) => {
                 let bodies = vec![(None, item.attrs.clone(), item.fields)];
                 (item.ident, item.generics, item.attrs, bodies)
-            }
-            Item::Union(item) => {
-                errors.at(
-                    item.union_token,
-                    "a union does not know what it holds, so nothing can be said about it: \
-                     implement `Classify` by hand",
-                );
-                return None;
             }
             other => {
                 errors.at(other, "`Classify` is derived for an `enum` or a `struct`");
@@ -153,7 +144,7 @@ impl Body {
                 return Decides::Function { path: path.clone(), wait };
             }
             Some((_, Decider::Status(member))) => {
-                let status = self.status(member, errors);
+                let status = self.field(member, errors);
                 return status.map_or(nothing, |status| Decides::Status { status, wait });
             }
             Some((word, Decider::Transparent(member))) => {
@@ -205,46 +196,24 @@ impl Body {
         match (self.source, &self.fields[..]) {
             (Some(source), _) => Some(self.fields[source].clone()),
             (None, [field]) => Some(field.clone()),
-            (None, []) => {
+            (None, fields) => {
+                let first = fields.first().map(|field| field.member.to_token_stream());
                 errors.at(
                     word,
-                    "there is no field that could decide: write the kind of failure, as in \
-                     `#[classify(server_error)]`, or `never`",
-                );
-                None
-            }
-            (None, [first, ..]) => {
-                let member = first.member.to_token_stream();
-                errors.at(
-                    word,
-                    format!(
-                        "several fields could decide: name one, as in `transparent = {member}`"
-                    ),
+                    match first {
+                        None => {
+                            "there is no field that could decide: write the kind of failure, as in \
+                             `#[classify(server_error)]`, or `never`"
+                                .to_owned()
+                        }
+                        Some(first) => format!(
+                            "several fields could decide: name one, as in `transparent = {first}`"
+                        ),
+                    },
                 );
                 None
             }
         }
-    }
-
-    fn status(&self, member: &Member, errors: &mut Errors) -> Option<Field> {
-        let status = match member {
-            Member::Unnamed(index) if index.index >= 100 => Some(index),
-            _ => None,
-        };
-        if let Some(index) = status {
-            let kind = u16::try_from(index.index).ok().and_then(of_status).unwrap_or("never");
-            errors.push(syn::Error::new(
-                index.span,
-                format!(
-                    "`status` takes the field that holds a status, and {} is a status itself: \
-                     write `status = 0` for the first field, or the kind of failure, as in \
-                     `#[classify({kind})]`",
-                    index.index,
-                ),
-            ));
-            return None;
-        }
-        self.field(member, errors)
     }
 
     /// The field with this name or position.

@@ -2,7 +2,6 @@
 
 use std::mem;
 
-use quote::ToTokens as _;
 use retry_rules::foreign_names::word_here;
 use retry_rules::matchers::CLASSES;
 use syn::ext::IdentExt as _;
@@ -52,26 +51,16 @@ impl Words {
         let mut words = Self::default();
         let of_ours = |attribute: &&Attribute| attribute.path().is_ident("classify");
         for attribute in attributes.iter().filter(of_ours) {
-            if let Meta::NameValue(pair) = &attribute.meta {
-                let word = pair.value.to_token_stream().to_string().replace('"', "");
-                let message = format!("write `#[classify({word})]`");
-                errors.at(&attribute.meta, message);
-                words.misread = true;
-                continue;
-            }
-            let Meta::List(list) = &attribute.meta else {
-                errors.at(
-                    &attribute.meta,
-                    format!("`classify` needs to be told the kind of failure: {WHAT_TO_WRITE}"),
-                );
-                words.misread = true;
-                continue;
+            let list = match &attribute.meta {
+                Meta::List(list) if !list.tokens.is_empty() => list,
+                other => {
+                    let message = format!("`classify` lists the kind of failure: {WHAT_TO_WRITE}");
+                    errors.at(other, message);
+                    words.misread = true;
+                    continue;
+                }
             };
             let read = |input: ParseStream| {
-                if input.is_empty() {
-                    words.misread = true;
-                    errors.at(&attribute.meta, format!("`classify` is empty: {WHAT_TO_WRITE}"));
-                }
                 grammar::each(input, errors, |input, _| {
                     words.word(input, on_type).inspect_err(|_| words.misread = true)
                 });
@@ -124,12 +113,6 @@ impl Words {
             "crate" if on_type => {
                 grammar::equals(&name, input, "my_retry")?;
                 self.krate = Some(input.call(Path::parse_mod_style)?);
-            }
-            "crate" => {
-                return Err(syn::Error::new(
-                    name.span(),
-                    "`crate` belongs to the whole type: write it above the `enum` or the `struct`",
-                ));
             }
             _ => {
                 if word == "transient" || word_here(&word, &["transient"]).is_some() {

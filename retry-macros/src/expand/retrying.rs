@@ -1,6 +1,6 @@
 //! `retrying!(…)`: the loop around a block of a function instead of around all of it.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream};
 use syn::ReturnType;
 
 use super::Expansion;
@@ -11,7 +11,7 @@ use crate::function::Form;
 use crate::function::block::{self, Block};
 use crate::signature;
 use crate::tokens::errors::Errors;
-use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::hygiene::quote;
 use crate::tokens::search::{any_token, is_punct, mentions};
 use crate::value::runtime::Scope;
 
@@ -20,8 +20,8 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
     let mut errors = Errors::new();
     if attempt.is_empty() {
         // The last item may have been meant as the attempt.
-        let place = SpanRange::of(last_item(options));
-        errors.push(block::missing(place.start()));
+        let last = options.into_iter().last();
+        errors.push(block::missing(last.map_or_else(Span::call_site, |token| token.span())));
         return block_of(errors);
     }
     let block = block::parse(attempt);
@@ -66,13 +66,6 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
 fn block_of(errors: Errors) -> TokenStream {
     let errors = errors.into_tokens();
     quote!({ #errors })
-}
-
-/// The tokens after the last comma, unless it ends them.
-fn last_item(tokens: TokenStream) -> TokenStream {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut items = tokens.split(|token| is_punct(Some(token), ','));
-    items.rfind(|item| !item.is_empty()).unwrap_or_default().iter().cloned().collect()
 }
 
 impl Args {

@@ -8,10 +8,10 @@ use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
-use syn::{Expr, Ident, Token, parenthesized, token};
+use syn::{Expr, Ident, parenthesized, token};
 
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, assigned, meant, skip_to_comma};
+use crate::tokens::grammar::{self, assigned, each, meant};
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
@@ -172,9 +172,7 @@ pub(crate) fn read(
             let message = format!("the delays are not in brackets: write `custom({delays})`");
             return Err(error(list, message));
         }
-        ("custom", Some(content)) if !content.is_empty() => {
-            BackoffKind::Custom(delays(content, scope, errors)?)
-        }
+        ("custom", Some(content)) if !content.is_empty() => delays(content, scope, errors),
         ("custom", _) => {
             return Err(error(
                 name,
@@ -232,38 +230,11 @@ fn setting(
     Ok(Some(expr))
 }
 
-fn delays(
-    content: ParseStream,
-    scope: &mut Scope,
-    errors: &mut Errors,
-) -> syn::Result<Vec<Value<Duration>>> {
+fn delays(content: ParseStream, scope: &mut Scope, errors: &mut Errors) -> BackoffKind {
     let mut delays = Vec::new();
-    let mut wrong = None;
-    while !content.is_empty() {
-        match content.parse().and_then(|expr| scope.value("delay", expr, value::duration)) {
-            Ok(delay) => delays.push(delay),
-            // All errors but the last are reported here; the last one is returned, and invalidates
-            // the option.
-            Err(error) => {
-                if let Some(earlier) = wrong.replace(error) {
-                    errors.push(earlier);
-                }
-            }
-        }
-        if !content.is_empty() && content.parse::<Token![,]>().is_err() {
-            let next = content.cursor().token_stream().into_iter().next();
-            let missing = error(next, "missing comma between the delays");
-            if let Some(earlier) = wrong.replace(missing) {
-                errors.push(earlier);
-            }
-            skip_to_comma(content);
-        }
-    }
-    match wrong {
-        Some(error) => {
-            while content.parse::<TokenTree>().is_ok() {}
-            Err(error)
-        }
-        None => Ok(delays),
-    }
+    each(content, errors, |content, _| {
+        delays.push(scope.value("delay", content.parse()?, value::duration)?);
+        Ok(())
+    });
+    BackoffKind::Custom(delays)
 }

@@ -1,13 +1,12 @@
 //! The entries of `retry_on = […]` and `abort_on = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::matchers::{CLASSES, covered, left_out, of_status};
-use syn::ext::IdentExt as _;
+use retry_rules::matchers::{CLASSES, covered, of_status};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, meant, skip_to_comma, up_to_comma};
+use crate::tokens::grammar::{self, each, meant, up_to_comma};
 use crate::tokens::text::token_text;
 
 /// One entry.
@@ -47,15 +46,13 @@ pub(crate) fn list(
             return Err(error(option, message));
         }
         // An expression that is not a matcher is not an entry of a list either.
-        let read = |input: ParseStream| matcher(input, option);
-        read.parse2(rest.clone())?;
+        matcher.parse2(rest.clone())?;
         let written = token_text(&rest);
         let message = format!("`{option}` takes a list: write `{option} = [{written}]`");
         return Err(error(rest, message));
     }
     let content;
     let brackets = syn::bracketed!(content in input);
-    let mut matchers = Vec::new();
     if content.is_empty() {
         return Err(syn::Error::new(
             brackets.span.join(),
@@ -65,54 +62,31 @@ pub(crate) fn list(
             ),
         ));
     }
-    while !content.is_empty() {
-        match matcher(&content, option) {
-            Ok(matcher) => {
-                if let (Matcher::Ok(expr), true) = (&matcher, option == "abort_on") {
-                    errors.at(expr, "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`");
-                } else if let (Some(name), true) =
-                    (class_named(&matcher, "conflict"), option == "breaker_on")
-                {
-                    errors.at(name, "a conflict never counts against a breaker, because a server that lets one transaction lose works: leave `conflict` out of `breaker_on`");
-                } else {
-                    matchers.push(matcher);
-                }
-                if !content.is_empty()
-                    && content.parse::<Option<Token![,]>>().is_ok_and(|c| c.is_none())
-                {
-                    if content.peek(Token![|])
-                        || content.peek(Token![||])
-                        || content.peek(Token![&&])
-                    {
-                        errors.push(content.error(
-                            "matchers are separated by commas, and one of them is enough: write \
-                             `[network, timeout]`",
-                        ));
-                        return Ok(matchers_of_nothing(&content, matchers));
-                    }
-                    errors.push(content.error("missing comma before this matcher"));
-                    if !content.peek(Ident::peek_any) {
-                        skip_to_comma(&content);
-                    }
-                }
+    let mut matchers = Vec::new();
+    each(&content, errors, |content, _| {
+        let matcher = matcher(content)?;
+        match &matcher {
+            Matcher::Ok(expr) if option == "abort_on" => {
+                return Err(error(
+                    expr,
+                    "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`",
+                ));
             }
-            Err(error) => {
-                errors.push(error);
-                skip_to_comma(&content);
+            Matcher::Class(name) if name == "conflict" && option == "breaker_on" => {
+                return Err(error(
+                    name,
+                    "a conflict never counts against a breaker, because a server that lets one transaction lose works: leave `conflict` out of `breaker_on`",
+                ));
             }
+            _ => matchers.push(matcher),
         }
-    }
+        Ok(())
+    });
     let listed = |word: &str| matchers.iter().find_map(|matcher| class_named(matcher, word));
     for pair in covered(|word| listed(word).is_some()) {
         errors.at(listed(pair.inner), pair);
     }
     Ok(matchers)
-}
-
-/// The matchers so far, without what follows an error.
-fn matchers_of_nothing(rest: ParseStream, matchers: Vec<Matcher>) -> Vec<Matcher> {
-    while rest.parse::<TokenTree>().is_ok() {}
-    matchers
 }
 
 /// The word of this class, if the matcher is it.
@@ -129,20 +103,9 @@ fn until_comma(input: ParseStream) -> TokenStream {
     tokens
 }
 
-fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
+fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if let Ok(number) = input.fork().parse::<LitInt>() {
         let message = of_a_status(number.base10_parse().unwrap_or_default());
-        return Err(syn::Error::new_spanned(until_comma(input), message));
-    }
-    if input.peek(Token![!]) {
-        let ahead = input.fork();
-        ahead.parse::<Token![!]>()?;
-        let inside = up_to_comma(&ahead);
-        let other = if option == "abort_on" { "retry_on" } else { "abort_on" };
-        let message = format!(
-            "what is left out of a list goes into the other one: write `{other} = [{}]`",
-            token_text(&inside)
-        );
         return Err(syn::Error::new_spanned(until_comma(input), message));
     }
     if let Ok(text) = input.fork().parse::<LitStr>() {
@@ -230,8 +193,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         ),
         [.., _] => format!(
             "`{written}` is not a matcher: to test the error with a function, write \
-             `when({written})`; the matchers are {}",
-            listed()
+             `when({written})`"
         ),
         [] => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
@@ -240,15 +202,10 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
 
 /// The error for an HTTP status.
 fn of_a_status(status: u16) -> String {
-    match left_out(status) {
-        Some(status) => format!(
-            "a status is not a matcher; `retry_on = [transient]` leaves out {status} anyway, and \
-             `when(…)` with a function of the error tests for one"
-        ),
-        None => format!(
-            "a status is not a matcher: write `{}`, or `when(…)` with a function of the error",
-            of_status(status).unwrap_or("transient")
-        ),
+    let function = "`when(…)` with a function of the error";
+    match of_status(status) {
+        Some(kind) => format!("a status is not a matcher: write `{kind}`, or {function}"),
+        None => format!("a status is not a matcher: write {function}"),
     }
 }
 

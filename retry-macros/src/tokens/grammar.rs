@@ -130,14 +130,13 @@ fn after_option(input: ParseStream, errors: &mut Errors) {
     } else if input.peek(Token![:]) {
         errors.at(&next, "options are set with `=`, not `:`");
         skip_to_comma(input);
-    } else if input.peek(Token![;]) {
-        errors.at(&next, "options are separated by commas: write `,` instead of `;`");
-        let _semicolon = input.parse::<Token![;]>();
     } else {
         let found = next.as_ref().map(ToString::to_string).unwrap_or_default();
-        let message = format!("`{found}` is unexpected here: options are separated by commas");
+        let message = format!("`{found}` is unexpected here: write a comma");
         errors.at(&next, message);
-        skip_to_comma(input);
+        if input.parse::<Option<Token![;]>>().is_ok_and(|semicolon| semicolon.is_none()) {
+            skip_to_comma(input);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use retry_rules::foreign_names::word_here;
 use syn::{Expr, Ident};
 
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::tokens::search::{any_token, is_punct};
+use crate::tokens::search::{any_token, is_one_of, is_punct};
 use crate::tokens::text::token_text;
 
 /// The names in an option that have no value before the program runs, and the expressions that
@@ -142,34 +142,16 @@ impl Scope {
     }
 
     /// Rejects a constant that calls what no constant can call, where `runtime(…)` would be needed.
-    /// Whatever may be a constant is left to the compiler.
     pub(crate) fn check_constant(&self, expr: &Expr) -> syn::Result<()> {
-        let written = || token_text(&expr.to_token_stream());
-        if !self.is_function {
-            return if Self::of_block().is_mentioned(expr.to_token_stream()) {
-                Err(syn::Error::new_spanned(
-                    expr,
-                    format!(
-                        "`{}` is no constant, which is needed here: build a policy at runtime \
-                         with `Policy::new().attempts(…)`, or write the value in the attribute",
-                        written()
-                    ),
-                ))
-            } else {
-                Ok(())
-            };
-        }
-        if !calls_at_runtime(expr) {
+        if !self.is_function || !calls_at_runtime(expr.to_token_stream()) {
             return Ok(());
         }
-        Err(syn::Error::new_spanned(
-            expr,
-            format!(
-                "this call is made at runtime, though it mentions neither `self` nor an argument: \
-                 write `runtime({})`",
-                written()
-            ),
-        ))
+        let message = format!(
+            "this call is made at runtime, though it mentions neither `self` nor an argument: \
+             write `runtime({})`",
+            token_text(expr)
+        );
+        Err(syn::Error::new_spanned(expr, message))
     }
 
     /// Returns whether `word` is one of the names.
@@ -212,49 +194,20 @@ fn may_be_variable(word: &str) -> bool {
         && !is_unlimited
 }
 
-/// Returns whether the expression certainly makes a call that no constant can make.
-fn calls_at_runtime(expr: &Expr) -> bool {
-    /// Methods of the standard library that are not `const`, by names that no constant has.
-    const METHODS: [&str; 9] =
-        ["parse", "load", "load_full", "lock", "borrow", "clone", "to_owned", "into", "try_into"];
+/// Returns whether a method that no constant can call is called: by names that no constant has, and
+/// `get` with a value that is unwrapped.
+fn calls_at_runtime(tokens: TokenStream) -> bool {
+    const METHODS: &str = "borrow clone get_or_init into load load_full lock parse read to_owned \
+                           try_into";
 
-    match expr {
-        Expr::MethodCall(call) => {
-            METHODS.iter().any(|method| call.method == method) || calls_at_runtime(&call.receiver)
-        }
-        Expr::Call(call) => match &*call.func {
-            Expr::Path(path) => {
-                let mut segments = path.path.segments.iter().rev();
-                let is = |segment: Option<&syn::PathSegment>, name: &str| {
-                    segment.is_some_and(|segment| segment.ident == name)
-                };
-                let last = segments.next();
-                (is(last, "var") || is(last, "var_os")) && is(segments.next(), "env")
-                    || call.args.iter().any(calls_at_runtime)
-            }
-            _ => false,
-        },
-        // `CONFIG.get().attempts`: a `NonZero`, whose `get` is const, has no fields.
-        Expr::Field(field) => calls_at_runtime(&field.base) || gets_guard(&field.base),
-        Expr::Unary(unary) => calls_at_runtime(&unary.expr),
-        Expr::Try(question) => calls_at_runtime(&question.expr),
-        Expr::Paren(paren) => calls_at_runtime(&paren.expr),
-        Expr::Group(group) => calls_at_runtime(&group.expr),
-        Expr::Reference(borrowed) => calls_at_runtime(&borrowed.expr),
-        Expr::Cast(cast) => calls_at_runtime(&cast.expr),
-        Expr::Binary(binary) => calls_at_runtime(&binary.left) || calls_at_runtime(&binary.right),
-        _ => false,
-    }
-}
-
-/// Returns whether this is a call of `get`, `read` or `get_or_init`, perhaps unwrapped.
-fn gets_guard(expr: &Expr) -> bool {
-    match expr {
-        Expr::MethodCall(call) => {
-            ["get", "read", "get_or_init"].iter().any(|method| call.method == method)
-                || ["unwrap", "expect"].iter().any(|method| call.method == method)
-                    && gets_guard(&call.receiver)
+    any_token(tokens, &|tokens, at| match &tokens[at..] {
+        [dot, TokenTree::Ident(method), TokenTree::Group(_), rest @ ..]
+            if is_punct(Some(dot), '.') =>
+        {
+            let is_unwrapped =
+                matches!(rest, [_, TokenTree::Ident(next), ..] if is_one_of(next, "unwrap expect"));
+            is_one_of(method, METHODS) || method == "get" && is_unwrapped
         }
         _ => false,
-    }
+    })
 }

@@ -184,8 +184,10 @@ impl Engine {
 
     /// Returns how long until a limit lets the next item start; `None` if nothing waits for that.
     pub(super) fn until_start(&self) -> Option<Duration> {
-        let is_waiting = self.has_limits() && self.has_item_to_start();
-        let wait = self.next_start().filter(|_| is_waiting)?.since(self.store.now());
+        if !self.has_limits() || !self.has_item_to_start() {
+            return None;
+        }
+        let wait = self.next_start()?.since(self.store.now());
         // If it is due, something else keeps the item from starting.
         (!wait.is_zero()).then_some(wait)
     }

@@ -24,17 +24,17 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use retry_workflow::store::{
-    Change, Choose, Cursor, Group, JobRow, Lease, LeaseKey, NewItem, Overview, Page, Selection,
-    Settlement, Start, StoreCheck, StoreFuture, StoreResult, Waiting, check_ids,
+    Alteration, Change, Choose, Cursor, Group, JobRow, Lease, LeaseKey, NewItem, Overview, Page,
+    Selection, Settlement, Start, StoreCheck, StoreFuture, StoreResult, check_ids,
 };
-use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
+use retry_workflow::{Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
 
 use self::clock::ServerClock;
 use self::session::Session;
 use self::shared::Shared;
 use self::write::claim::Claim;
-use self::write::{add, claim, dead, remove, settle};
+use self::write::{add, alter, claim, remove, settle};
 use crate::server::{Operation, PostgresOptions, Server};
 
 /// Runs `room::operation(session, &kept, copied, maybe_done)` on a connection: all of its arguments
@@ -370,16 +370,6 @@ impl Store for PostgresStore {
         Box::pin(run!(self, settle::extend, [leases = leases, started = started], [until]))
     }
 
-    fn expire<'a>(
-        &'a self,
-        job: &'a str,
-        workers: Vec<String>,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        let expired = run!(self, claim::expire, [job = job.to_owned(), workers = workers], [now]);
-        Box::pin(self.change_items(Some(job), Some(now), expired))
-    }
-
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         Box::pin(run!(self, read::overview, [job = job.to_owned()], [most_waiting]))
     }
@@ -410,54 +400,18 @@ impl Store for PostgresStore {
         Box::pin(run!(self, read::jobs, [], [after, max]))
     }
 
-    fn redrive<'a>(
+    fn alter<'a>(
         &'a self,
         filter: &'a Filter,
-        max: Option<u64>,
-        now: Timestamp,
-        every: Duration,
-        by: Option<&'a str>,
-    ) -> StoreFuture<'a, u64> {
-        let (filter_of, by) = (filter.clone(), by.map(ToOwned::to_owned));
-        let redriven = run!(self, dead::redrive, [filter = filter_of, by = by], [max, now, every]);
-        Box::pin(self.change_items(filter.job.as_deref(), Some(now), redriven))
-    }
-
-    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
-        let purged = run!(self, dead::purge, [filter = filter.clone()], []);
-        Box::pin(self.change_items(filter.job.as_deref(), None, purged))
-    }
-
-    fn make_due<'a>(
-        &'a self,
-        job: &'a str,
-        which: Waiting,
+        alteration: Alteration,
         max: usize,
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
-        let made = run!(self, dead::make_due, [job = job.to_owned()], [which, max, now]);
-        Box::pin(self.change_items(Some(job), Some(now), made))
-    }
-
-    fn skip<'a>(
-        &'a self,
-        job: &'a str,
-        max: usize,
-        why: Failure,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        let skipped = run!(self, dead::skip, [job = job.to_owned(), why = why], [max, now]);
-        Box::pin(self.change_items(Some(job), None, skipped))
-    }
-
-    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
-        Box::pin(async move {
-            let (name, id) = (job.to_owned(), id.to_owned());
-            let edited =
-                run!(self, dead::edit, [name = name, id = id, payload = payload], []).await;
-            self.notify(job, edited == Ok(true)).await;
-            edited
-        })
+        let due = alteration.makes_due().then_some(now);
+        let meant = filter.clone();
+        let altered =
+            run!(self, alter::alter, [filter = meant, alteration = alteration], [max, now]);
+        Box::pin(self.change_items(filter.job.as_deref(), due, altered))
     }
 
     fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {

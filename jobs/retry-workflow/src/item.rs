@@ -11,4 +11,5 @@ pub(crate) mod failure;
 pub(crate) mod context;
 pub(crate) mod priority;
 pub(crate) mod record;
+pub(crate) mod alteration;
 pub(crate) mod summary;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::audit;
 use crate::dead_letters::{DeadLetters, Redrive};
-use crate::item::record::Filter;
+use crate::item::record::{Filter, ItemState};
 use crate::job::record::{Job, Request};
-use crate::store::{IntoStore, StoreResult};
+use crate::store::{Alteration, IntoStore, StoreResult};
 use crate::words::{count, moment};
 
 /// The interval at which a job whose workers are to stop is polled.
@@ -130,10 +130,13 @@ impl Operator {
     /// # Errors
     /// The store cannot be written.
     pub async fn edit(&self, job: &str, id: &str, payload: &str) -> StoreResult<bool> {
-        let is_edited = self.letters.store().edit(job, id, payload.to_owned()).await?;
-        let edited = object(&Filter::job(job).ids([id]));
-        audit::record(&self.user, "edit", &edited, is_edited.into());
-        Ok(is_edited)
+        let store = self.letters.store();
+        let one = Filter::job(job).ids([id]);
+        let failed = one.clone().states([ItemState::Dead, ItemState::Skipped]);
+        let payload = Alteration::Edit(payload.to_owned());
+        let edited = store.alter(&failed, payload, 1, store.now()).await?;
+        audit::record(&self.user, "edit", &object(&one), edited);
+        Ok(edited > 0)
     }
 }
 

@@ -32,8 +32,8 @@ pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
+pub use crate::item::alteration::Alteration;
 use crate::item::clock::{Timestamp, measured};
-use crate::item::failure::Failure;
 pub use crate::item::priority::{PRIORITIES, Priorities};
 pub use crate::item::record::{
     AttemptOutcome, AttemptRecord, Cursor, Lease, LeaseKey, NewItem, Page, SUSPECT_AFTER,
@@ -139,9 +139,9 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 ///
 /// | what it keeps | methods |
 /// | --- | --- |
-/// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
+/// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend` |
 /// | what workers and people look at | `overview`, `item`, `list`, `stats`, `jobs` |
-/// | dead letters, and items that come or go | `redrive`, `make_due`, `purge`, `edit`, `skip`, `remove`, `import` |
+/// | dead letters, and items that come or go | `alter`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert`, `update` |
 ///
 /// - Start from [`MemoryStore`], the shortest one.
@@ -223,15 +223,6 @@ pub trait Store: Send + Sync + 'static {
         until: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>>;
 
-    /// Ends the leases that these workers hold on items of a job, because they are known to be
-    /// dead, and returns how many there were.
-    fn expire<'a>(
-        &'a self,
-        job: &'a str,
-        workers: Vec<String>,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64>;
-
     /// Looks at a job as a whole: its counts, and what can be claimed when. Cheap, however many
     /// items there are; [`Overview::waiting`] is counted up to `most_waiting`, and costs as much
     /// as there is to count.
@@ -275,45 +266,15 @@ pub trait Store: Send + Sync + 'static {
     /// A job is listed as soon as it has an item, or a value at `job/` and its id.
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>>;
 
-    /// Begins new runs of up to `max` items that are dead or skipped, and not purged: run + 1,
-    /// attempt 0, no checkpoint; history and correlation id stay. The first is due at `now`, each
-    /// further one `every` later. If it is done `by` a user, each history gets a row of the outcome
-    /// [`Redriven`](AttemptOutcome::Redriven), which started at `now`.
-    fn redrive<'a>(
+    /// Changes up to `max` items that the filter selects, those that were added first if they are
+    /// dead or skipped, and returns how many: see [`Alteration`].
+    fn alter<'a>(
         &'a self,
         filter: &'a Filter,
-        max: Option<u64>,
-        now: Timestamp,
-        every: Duration,
-        by: Option<&'a str>,
-    ) -> StoreFuture<'a, u64>;
-
-    /// Empties items that are dead or skipped: payload, history and failure are gone for good, and
-    /// the item counts as skipped, so that it is not added again.
-    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64>;
-
-    /// Makes up to `max` items of a job due at `now`: pending items that `which` selects, and that
-    /// would be due later. Returns how many.
-    fn make_due<'a>(
-        &'a self,
-        job: &'a str,
-        which: Waiting,
+        alteration: Alteration,
         max: usize,
         now: Timestamp,
     ) -> StoreFuture<'a, u64>;
-
-    /// Skips up to `max` items of a job that are pending, due or not, and returns how many.
-    fn skip<'a>(
-        &'a self,
-        job: &'a str,
-        max: usize,
-        why: Failure,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64>;
-
-    /// Replaces the payload of an item that is dead or skipped, and not purged, and returns whether
-    /// there is such an item.
-    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool>;
 
     /// Removes up to `max` items of a job, whatever their state, with all that is known
     /// about them, and returns how many. Once none is left, the values of `keys` are
@@ -362,7 +323,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// Such changes are: items are added, imported, put back (by a settlement or a
     /// re-drive), made due, edited, skipped, purged or removed; leases are ended by
-    /// [`expire`](Self::expire); a value changes whose key is a word, `/` and the id of the job.
+    /// [`alter`](Self::alter); a value changes whose key is a word, `/` and the id of the job.
     /// The end of an item need not be reported, nor a due time that arrives. The call may end
     /// without a change: callers check what is there, and check once a minute anyway.
     ///

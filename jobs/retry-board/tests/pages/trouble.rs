@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retry_workflow::store::{
-    Change, Choose, Cursor, Group, JobRow, Lease, LeaseKey, NewItem, Overview, Page, Selection,
-    Settlement, Start, StoreFuture, Waiting,
+    Alteration, Change, Choose, Cursor, Group, JobRow, Lease, LeaseKey, NewItem, Overview, Page,
+    Selection, Settlement, Start, StoreFuture,
 };
-use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
+use retry_workflow::{Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
 use crate::support::get;
 
@@ -34,14 +34,9 @@ macro_rules! broken_otherwise {
             fn claim(job: &'a str, worker: &'a str, now: Timestamp, selection: Selection, lease: Duration) -> Vec<Lease>;
             fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
             fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
-            fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
             fn overview(job: &'a str, most_waiting: u64) -> Overview;
             fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
-            fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration, by: Option<&'a str>) -> u64;
-            fn purge(filter: &'a Filter) -> u64;
-            fn make_due(job: &'a str, which: Waiting, max: usize, now: Timestamp) -> u64;
-            fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
-            fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
+            fn alter(filter: &'a Filter, alteration: Alteration, max: usize, now: Timestamp) -> u64;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
             fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
             fn get(key: &'a str) -> Option<(u64, String)>;

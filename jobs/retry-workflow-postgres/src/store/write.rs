@@ -2,6 +2,6 @@
 
 pub(crate) mod add;
 pub(crate) mod claim;
-pub(crate) mod dead;
+pub(crate) mod alter;
 pub(crate) mod remove;
 pub(crate) mod settle;

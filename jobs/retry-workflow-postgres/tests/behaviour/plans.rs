@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, Change, NewItem, Selection, Settled, Settlement, Start, Waiting,
+    Alteration, AttemptOutcome, AttemptRecord, Change, NewItem, Selection, Settled, Settlement,
+    Start, Waiting,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
@@ -235,18 +236,23 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let long = store.list(&job().states([ItemState::Succeeded]).class("none"), None, 9).await;
     assert!(long.unwrap().next.is_some());
     of_the_job("a look for what is not there", "items_pkey", 40_100.0);
-    assert_eq!(store.redrive(&job(), Some(100), at(9), Duration::ZERO, None).await, Ok(100));
+    let alter = async |filter: &Filter, alteration, max, now| {
+        store.alter(filter, alteration, max, at(now)).await.unwrap()
+    };
+    assert_eq!(alter(&job(), Alteration::redrive(Duration::ZERO), 100, 9).await, 100);
     of_the_job("a re-drive of 100", "using failed", 101.0);
-    assert_eq!(store.purge(&job().ids(["item-41"])).await, Ok(0));
+    assert_eq!(alter(&job().ids(["item-41"]), Alteration::Purge, 9, 9).await, 0);
     of_the_job("a purge by id", "items_job_id_key", 2.0);
-    assert_eq!(store.skip("job", 50, Failure::new("cancelled", "no"), at(9)).await, Ok(50));
+    let skip = Alteration::Skip(Failure::new("cancelled", "no"));
+    assert_eq!(alter(&job(), skip, 50, 9).await, 50);
     of_the_job("leaving out 50", "using claimable", 500.0);
-    assert_eq!(store.make_due("job", Waiting::All, 50, at(0)).await, Ok(50));
+    assert_eq!(alter(&job(), Alteration::MakeDue(Waiting::All), 50, 0).await, 50);
     of_the_job("making 50 due", "using claimable", 500.0);
-    assert_eq!(store.make_due("job", Waiting::ForLimit, 50, at(9)).await, Ok(0));
+    assert_eq!(alter(&job(), Alteration::MakeDue(Waiting::ForLimit), 50, 9).await, 0);
     of_the_job("a recall", "using claimable", 500.0);
-    assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
-    of_the_job("an edit", "items_job_id_key", 1.0);
+    let edit = Alteration::Edit("2".to_owned());
+    assert_eq!(alter(&job().ids(["item-2"]), edit, 1, 9).await, 0);
+    of_the_job("an edit", "items_job_id_key", 2.0);
     let imported: Vec<_> = (0..1_000)
         .map(|number| {
             let mut item = ItemRecord::new("job", format!("import-{number}"), "1");
@@ -304,10 +310,10 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_late("counts of a small job", "counts_pkey", 16.0);
     assert_eq!(store.stats(&late(), None).await.unwrap()[0].count, 30);
     of_late("groups of a small job", "using alike", 60.0);
-    assert_eq!(store.redrive(&late(), Some(10), at(9), Duration::ZERO, None).await, Ok(10));
+    assert_eq!(alter(&late(), Alteration::redrive(Duration::ZERO), 10, 9).await, 10);
     of_late("a re-drive of a small job", "using failed", 60.0);
-    assert_eq!(store.redrive(&signature, Some(10), at(9), Duration::ZERO, None).await, Ok(10));
+    assert_eq!(alter(&signature, Alteration::redrive(Duration::ZERO), 10, 9).await, 10);
     of_late("a re-drive of what is alike", "Index", 60.0);
-    assert_eq!(store.purge(&late()).await, Ok(10));
+    assert_eq!(alter(&late(), Alteration::Purge, usize::MAX, 9).await, 10);
     of_late("a purge of a small job", "using failed", 60.0);
 }

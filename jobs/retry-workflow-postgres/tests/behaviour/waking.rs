@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
+use retry_workflow::store::{Alteration, NewItem, Selection, Settled, Settlement};
 use retry_workflow::{Failure, Filter, Store, Timestamp, Workflow, keyed, policy};
 use retry_workflow_postgres::PostgresStore;
 
@@ -59,7 +59,10 @@ async fn a_redrive_by_another_process_wakes_within_100_ms() {
         let begun = Instant::now();
         let job = Filter::job("job");
         let now = Timestamp::from_micros(1);
-        assert_eq!(other.redrive(&job, None, now, Duration::ZERO, None).await, Ok(1));
+        assert_eq!(
+            other.alter(&job, Alteration::redrive(Duration::ZERO), usize::MAX, now).await,
+            Ok(1)
+        );
         seen = wait.await.unwrap();
         took.push(begun.elapsed());
         bury(&other).await;
@@ -104,7 +107,10 @@ async fn a_disconnected_listener_polls_and_reconnects() {
     let own = waits.clone();
     let wait = tokio::spawn(async move { own.changed("job", seen).await.unwrap() });
     let job = Filter::job("job");
-    other.redrive(&job, None, Timestamp::from_micros(1), Duration::ZERO, None).await.unwrap();
+    other
+        .alter(&job, Alteration::redrive(Duration::ZERO), usize::MAX, Timestamp::from_micros(1))
+        .await
+        .unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(5), wait).await.is_ok());
 }
 

@@ -4,7 +4,7 @@ use super::DeadLetters;
 use super::redrive::{Preview, Redrive};
 use crate::item::record::{Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::Group;
-use crate::store::{IntoStore, Store, StoreResult};
+use crate::store::{Alteration, IntoStore, Store, StoreResult};
 
 /// A page ends at this size, in bytes of payloads.
 const LARGEST_PAGE: usize = 16 * 1024 * 1024;
@@ -243,12 +243,15 @@ impl DeadLetters {
         let now = self.store.now();
         let mut taken: u64 = 0;
         for filter in filters {
-            let left = redrive.max.map(|max| max.saturating_sub(taken));
-            if left == Some(0) {
+            let left = redrive.max.map_or(u64::MAX, |max| max.saturating_sub(taken));
+            if left == 0 {
                 break;
             }
+            let left = usize::try_from(left).unwrap_or(usize::MAX);
             let from = now + redrive.due_after(taken);
-            let redriven = self.store.redrive(filter, left, from, redrive.every(), by).await?;
+            let by = by.map(ToOwned::to_owned);
+            let begin = Alteration::Redrive { every: redrive.every(), by };
+            let redriven = self.store.alter(filter, begin, left, from).await?;
             done(filter, redriven);
             taken += redriven;
         }
@@ -274,6 +277,6 @@ impl DeadLetters {
     /// # Errors
     /// The store cannot be written.
     pub async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
-        self.store.purge(filter).await
+        self.store.alter(filter, Alteration::Purge, usize::MAX, self.store.now()).await
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::item::clock::Timestamp;
+use crate::item::record::Filter;
 use crate::job::record::{Job, PendingRequest, Request};
 use crate::job::worker_record::WorkerRecord;
-use crate::store::{Store, StoreError};
+use crate::store::{Alteration, Store, StoreError};
 
 /// A heartbeat lasts at least this long, even if leases are shorter.
 const SHORTEST: Duration = Duration::from_secs(3);
@@ -65,7 +66,8 @@ impl Heartbeat {
         }
         // Before they leave the record: workers that are not in it are not searched for.
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
-        let freed = store.expire(&self.job, names, now).await?;
+        let expired = Alteration::Expire(names);
+        let freed = store.alter(&Filter::job(&*self.job), expired, usize::MAX, now).await?;
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);
         Job::update(store, &self.job, |job| {
             job.workers.retain(|other| {

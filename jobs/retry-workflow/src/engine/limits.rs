@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use self::keys::{JobLimit, JobLimits, LimitBound};
 use super::Options;
-use crate::item::record::Waiting;
+use crate::item::record::{Filter, Waiting};
 use crate::job::record::Job;
-use crate::store::{Store, StoreError};
+use crate::store::{Alteration, Store, StoreError};
 
 /// The number of items that are made due in one transaction.
 const DUE_BATCH: usize = 5_000;
@@ -41,7 +41,8 @@ pub(super) async fn end_waits(
     options: &Options,
 ) -> Result<(), StoreError> {
     if !job.limits.is_empty() && job.limits != recorded(options) {
-        while store.make_due(&job.id, Waiting::ForLimit, DUE_BATCH, store.now()).await? > 0 {}
+        let (of_job, due) = (Filter::job(&job.id), Alteration::MakeDue(Waiting::ForLimit));
+        while store.alter(&of_job, due.clone(), DUE_BATCH, store.now()).await? > 0 {}
     }
     Ok(())
 }

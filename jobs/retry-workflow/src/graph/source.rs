@@ -10,7 +10,7 @@ use crate::engine::source::Source;
 use crate::item::record::{Filter, ItemState, NewItem};
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
-use crate::store::{Store, StoreError, StoreFuture};
+use crate::store::{Alteration, Store, StoreError, StoreFuture};
 
 /// The shortest time between two checks of the states.
 const LOOK_AT_MOST: Duration = Duration::from_secs(1);
@@ -59,7 +59,8 @@ impl GraphSource {
         redrives_dead: bool,
     ) -> Result<Self, StoreError> {
         if redrives_dead {
-            store.redrive(&Filter::job(job), None, store.now(), Duration::ZERO, None).await?;
+            let begin = Alteration::redrive(Duration::ZERO);
+            store.alter(&Filter::job(job), begin, usize::MAX, store.now()).await?;
         }
         let now = Instant::now();
         let mut source = Self {
@@ -184,9 +185,8 @@ impl Source for GraphSource {
                 if !rerun.is_empty() {
                     let skipped =
                         Filter::job(&self.job).ids(rerun.clone()).states([ItemState::Skipped]);
-                    self.store
-                        .redrive(&skipped, None, self.store.now(), Duration::ZERO, None)
-                        .await?;
+                    let begin = Alteration::redrive(Duration::ZERO);
+                    self.store.alter(&skipped, begin, usize::MAX, self.store.now()).await?;
                 }
                 // Not before: the waiting caller may drop this future, and call again.
                 for task in rerun.iter().chain(&new) {

@@ -365,7 +365,7 @@ impl Settled {
     }
 }
 
-/// The items that [`Store::make_due`](crate::Store::make_due) makes due.
+/// The items that [`MakeDue`](crate::store::Alteration::MakeDue) makes due.
 ///
 /// Every store supports all of them, so no variant will be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
-use crate::item::record::{Counts, Cursor, Page, Waiting};
+use crate::item::record::{Counts, Cursor, Filter, Page, Waiting};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
@@ -22,7 +22,7 @@ use crate::job::error::WorkflowError;
 use crate::job::name::{self, InvalidName};
 use crate::job::rate_record::RateRecord;
 use crate::job::worker_record::WorkerRecord;
-use crate::store::{Store, StoreError, StoreFuture};
+use crate::store::{Alteration, Store, StoreError, StoreFuture};
 
 /// The record of a job in a store, without its items.
 ///
@@ -736,7 +736,9 @@ impl Job {
     /// The store fails.
     pub async fn cancel(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
         let why = Failure::new("cancelled", "the job was cancelled");
-        let all = in_batches(|| store.skip(id, AT_ONCE, why.clone(), store.now())).await?;
+        let of_job = Filter::job(id);
+        let skip = || Alteration::Skip(why.clone());
+        let all = in_batches(|| store.alter(&of_job, skip(), AT_ONCE, store.now())).await?;
         let now = store.now();
         Self::update(store, id, |job| {
             job.status = JobStatus::Finished;
@@ -770,7 +772,8 @@ impl Job {
     /// # Errors
     /// The store fails.
     pub async fn make_due(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
-        in_batches(|| store.make_due(id, Waiting::All, AT_ONCE, store.now())).await
+        let (of_job, due) = (Filter::job(id), || Alteration::MakeDue(Waiting::All));
+        in_batches(|| store.alter(&of_job, due(), AT_ONCE, store.now())).await
     }
 
     /// Removes a job for good, with its items, its dead letters and their histories, and returns

@@ -13,8 +13,8 @@ use super::{
     Change, Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult,
     check_imported, check_new,
 };
+use crate::item::alteration::Alteration;
 use crate::item::clock::{Clock, Timestamp, measured, micros};
-use crate::item::failure::Failure;
 use crate::item::priority::Priorities;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
@@ -171,10 +171,6 @@ impl StoredItem {
         matches!(self.record.state, ItemState::Dead | ItemState::Skipped) && !self.purged
     }
 
-    fn is_pending_in(&self, job: &str) -> bool {
-        self.record.job == job && self.record.state == ItemState::Pending
-    }
-
     fn is_held_by(&self, lease: LeaseKey) -> bool {
         self.record.state == ItemState::Leased && self.token == lease.token
     }
@@ -281,6 +277,26 @@ impl StoredJob {
             lost,
             dropped,
             checkpoint: item.record.checkpoint.clone(),
+        }
+    }
+
+    fn redrive(
+        &mut self,
+        number: i64,
+        item: &mut StoredItem,
+        (now, due): (Timestamp, Timestamp),
+        by: Option<&str>,
+    ) {
+        self.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
+            item.forgive();
+            item.record.run = item.record.run.saturating_add(1);
+            item.record.attempt = 0;
+        });
+        item.record.ended = None;
+        item.record.failure = None;
+        item.record.checkpoint = None;
+        if let Some(user) = by {
+            item.record.history.push(AttemptRecord::redriven(user, item.record.run, now));
         }
     }
 
@@ -517,27 +533,6 @@ impl Store for MemoryStore {
         })
     }
 
-    fn expire<'a>(
-        &'a self,
-        job: &'a str,
-        workers: Vec<String>,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        self.with(move |tables| {
-            // Waiting callers get the lock afterwards.
-            self.changes.wake(job);
-            let is_meant = |item: &StoredItem| {
-                item.record.job == job
-                    && item.record.state == ItemState::Leased
-                    && item.record.due > Some(now)
-                    && workers.iter().any(|worker| *worker == *item.worker)
-            };
-            Ok(tables.change_items(usize::MAX, is_meant, |job, number, item| {
-                job.move_to(number, item, (ItemState::Leased, Some(now)), |_| ());
-            }))
-        })
-    }
-
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         self.with(move |tables| {
             let Tables { items, jobs, .. } = tables;
@@ -643,100 +638,61 @@ impl Store for MemoryStore {
         })
     }
 
-    fn redrive<'a>(
+    fn alter<'a>(
         &'a self,
         filter: &'a Filter,
-        max: Option<u64>,
+        alteration: Alteration,
+        max: usize,
         now: Timestamp,
-        every: Duration,
-        by: Option<&'a str>,
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake_by_filter(filter);
-            let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-            let is_meant = |item: &StoredItem| item.has_failed() && filter.wants(&item.record);
+            let filter = alteration.among(filter);
+            let is_meant = |item: &StoredItem| {
+                let is_later = || item.record.due > Some(now);
+                let applies = match &alteration {
+                    Alteration::Redrive { .. } | Alteration::Purge | Alteration::Edit(_) => {
+                        item.has_failed()
+                    }
+                    Alteration::MakeDue(Waiting::All) => is_later(),
+                    Alteration::MakeDue(Waiting::ForLimit) => is_later() && item.waits_for_limit,
+                    Alteration::Skip(_) => true,
+                    Alteration::Expire(workers) => {
+                        is_later() && workers.iter().any(|worker| *worker == *item.worker)
+                    }
+                };
+                applies && filter.wants(&item.record)
+            };
             let mut after = 0_i64;
-            Ok(tables.change_items(max, is_meant, |job, number, item| {
-                let due = now + Duration::from_micros(after.unsigned_abs());
-                after = after.saturating_add(micros(every));
-                job.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
-                    item.forgive();
-                    item.record.run = item.record.run.saturating_add(1);
-                    item.record.attempt = 0;
-                });
-                item.record.ended = None;
-                item.record.failure = None;
-                item.record.checkpoint = None;
-                if let Some(user) = by {
-                    item.record.history.push(AttemptRecord::redriven(user, item.record.run, now));
+            Ok(tables.change_items(max, is_meant, |job, number, item| match &alteration {
+                Alteration::Redrive { every, by } => {
+                    let due = now + Duration::from_micros(after.unsigned_abs());
+                    after = after.saturating_add(micros(*every));
+                    job.redrive(number, item, (now, due), by.as_deref());
+                }
+                Alteration::Purge => {
+                    let skipped = (ItemState::Skipped, None);
+                    job.move_to(number, item, skipped, StoredItem::forgive);
+                    item.purged = true;
+                    item.record.payload = String::new();
+                    item.record.failure = None;
+                    item.record.history = Vec::new();
+                }
+                Alteration::Edit(payload) => item.record.payload.clone_from(payload),
+                Alteration::MakeDue(_) => {
+                    job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
+                }
+                Alteration::Skip(why) => {
+                    let skipped = (ItemState::Skipped, None);
+                    job.move_to(number, item, skipped, StoredItem::forgive);
+                    item.record.ended = Some(now);
+                    item.record.failure = Some(why.clone());
+                    item.record.checkpoint = None;
+                }
+                Alteration::Expire(_) => {
+                    job.move_to(number, item, (ItemState::Leased, Some(now)), |_| {});
                 }
             }))
-        })
-    }
-
-    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
-        self.with(move |tables| {
-            self.changes.wake_by_filter(filter);
-            let is_meant = |item: &StoredItem| item.has_failed() && filter.wants(&item.record);
-            Ok(tables.change_items(usize::MAX, is_meant, |job, number, item| {
-                job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
-                item.purged = true;
-                item.record.payload = String::new();
-                item.record.failure = None;
-                item.record.history = Vec::new();
-            }))
-        })
-    }
-
-    fn make_due<'a>(
-        &'a self,
-        job: &'a str,
-        which: Waiting,
-        max: usize,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        self.with(move |tables| {
-            self.changes.wake(job);
-            let is_meant = |item: &StoredItem| {
-                item.is_pending_in(job)
-                    && item.record.due > Some(now)
-                    && (which == Waiting::All || item.waits_for_limit)
-            };
-            Ok(tables.change_items(max, is_meant, |job, number, item| {
-                job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
-            }))
-        })
-    }
-
-    fn skip<'a>(
-        &'a self,
-        job: &'a str,
-        max: usize,
-        why: Failure,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        self.with(move |tables| {
-            self.changes.wake(job);
-            let is_meant = |item: &StoredItem| item.is_pending_in(job);
-            Ok(tables.change_items(max, is_meant, |job, number, item| {
-                job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
-                item.record.ended = Some(now);
-                item.record.failure = Some(why.clone());
-                item.record.checkpoint = None;
-            }))
-        })
-    }
-
-    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
-        self.with(move |tables| {
-            let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
-            let found = number.and_then(|number| tables.job_and_item(number));
-            let Some((_, item)) = found.filter(|(_, item)| item.has_failed()) else {
-                return Ok(false);
-            };
-            self.changes.wake(job);
-            item.record.payload = payload;
-            Ok(true)
         })
     }
 

@@ -4,10 +4,10 @@
 //! Reading has a thread and a connection of its own, so that a long list does not block anything.
 
 mod add;
+mod alter;
 mod check;
 mod claim;
 mod clock;
-mod dead;
 mod file;
 mod groups;
 mod layout;
@@ -33,11 +33,10 @@ use super::{
     Change, Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult,
     check_imported, check_new,
 };
+use crate::item::alteration::Alteration;
 use crate::item::clock::Timestamp;
-use crate::item::failure::Failure;
 use crate::item::record::{
     Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
-    Waiting,
 };
 use crate::item::summary::{Group, JobRow, Overview};
 
@@ -520,16 +519,6 @@ impl Store for SqliteStore {
         self.write_if_wanted(move |tx| settle::extend(tx, &leases, &started, until))
     }
 
-    fn expire<'a>(
-        &'a self,
-        job: &'a str,
-        workers: Vec<String>,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        let job = job.to_owned();
-        self.write(move |tx| claim::expire(tx, &job, &workers, now))
-    }
-
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         let job = job.to_owned();
         self.read(move |tx| read::overview(tx, &job, most_waiting))
@@ -564,48 +553,15 @@ impl Store for SqliteStore {
         self.read(move |tx| read::jobs(tx, after, max))
     }
 
-    fn redrive<'a>(
+    fn alter<'a>(
         &'a self,
         filter: &'a Filter,
-        max: Option<u64>,
+        alteration: Alteration,
+        max: usize,
         now: Timestamp,
-        every: Duration,
-        by: Option<&'a str>,
     ) -> StoreFuture<'a, u64> {
-        let (filter, by) = (filter.clone(), by.map(ToOwned::to_owned));
-        self.write(move |tx| dead::redrive(tx, &filter, max, (now, every), by.as_deref()))
-    }
-
-    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
         let filter = filter.clone();
-        self.write(move |tx| dead::purge(tx, &filter))
-    }
-
-    fn make_due<'a>(
-        &'a self,
-        job: &'a str,
-        which: Waiting,
-        max: usize,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        let job = job.to_owned();
-        self.write(move |tx| dead::make_due(tx, &job, which, max, now))
-    }
-
-    fn skip<'a>(
-        &'a self,
-        job: &'a str,
-        max: usize,
-        why: Failure,
-        now: Timestamp,
-    ) -> StoreFuture<'a, u64> {
-        let job = job.to_owned();
-        self.write(move |tx| dead::skip(tx, &job, max, &why, now))
-    }
-
-    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
-        let (job, id) = (job.to_owned(), id.to_owned());
-        self.write(move |tx| dead::edit(tx, &job, &id, &payload))
+        self.write(move |tx| alter::alter(tx, &filter, &alteration, max, now))
     }
 
     fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {

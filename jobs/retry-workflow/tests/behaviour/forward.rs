@@ -9,17 +9,12 @@ macro_rules! forward {
             fn claim(job: &'a str, worker: &'a str, now: retry_workflow::Timestamp, selection: retry_workflow::store::Selection, lease: std::time::Duration) -> Vec<retry_workflow::store::Lease>;
             fn settle(settlements: Vec<retry_workflow::store::Settlement>, started: Vec<retry_workflow::store::Start>, now: retry_workflow::Timestamp) -> Vec<bool>;
             fn extend(leases: Vec<retry_workflow::store::LeaseKey>, started: Vec<retry_workflow::store::Start>, until: retry_workflow::Timestamp) -> Vec<bool>;
-            fn expire(job: &'a str, workers: Vec<String>, now: retry_workflow::Timestamp) -> u64;
             fn overview(job: &'a str, most_waiting: u64) -> retry_workflow::store::Overview;
             fn item(job: &'a str, id: &'a str) -> Option<retry_workflow::ItemRecord>;
             fn list(filter: &'a retry_workflow::Filter, after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::ItemRecord>;
             fn stats(filter: &'a retry_workflow::Filter, newest: Option<usize>) -> Vec<retry_workflow::store::Group>;
             fn jobs(after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::store::JobRow>;
-            fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration, by: Option<&'a str>) -> u64;
-            fn purge(filter: &'a retry_workflow::Filter) -> u64;
-            fn make_due(job: &'a str, which: retry_workflow::store::Waiting, max: usize, now: retry_workflow::Timestamp) -> u64;
-            fn skip(job: &'a str, max: usize, why: retry_workflow::Failure, now: retry_workflow::Timestamp) -> u64;
-            fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
+            fn alter(filter: &'a retry_workflow::Filter, alteration: retry_workflow::store::Alteration, max: usize, now: retry_workflow::Timestamp) -> u64;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
             fn import(items: Vec<retry_workflow::ItemRecord>, now: retry_workflow::Timestamp) -> u64;
             fn get(key: &'a str) -> Option<(u64, String)>;

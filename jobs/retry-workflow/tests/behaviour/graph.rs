@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use retry_workflow::job::InvalidGraph;
 use retry_workflow::matchers::network;
+use retry_workflow::store::Alteration;
 use retry_workflow::{
     DeadLetters, Filter, Graph, ItemState, MemoryStore, Store, Task, Timestamp, WorkflowError,
 };
@@ -219,7 +220,10 @@ async fn skipped_tasks_run_once_the_failed_task_succeeds() {
     // Repair the cause and re-drive the dead letter.
     let dead = Filter::job("repaired");
     assert_eq!(
-        store.redrive(&dead, None, Timestamp::now(), Duration::ZERO, None).await.unwrap(),
+        store
+            .alter(&dead, Alteration::redrive(Duration::ZERO), usize::MAX, Timestamp::now())
+            .await
+            .unwrap(),
         1
     );
     let report = graph(true).await.unwrap();
@@ -311,7 +315,10 @@ async fn a_task_re_driven_during_a_run_releases_its_dependants() {
     let taken_back = async {
         sleep(Duration::from_secs(10)).await;
         let dead = Filter::job("g");
-        store.redrive(&dead, None, Timestamp::now(), Duration::ZERO, None).await.unwrap()
+        store
+            .alter(&dead, Alteration::redrive(Duration::ZERO), usize::MAX, Timestamp::now())
+            .await
+            .unwrap()
     };
     let (report, taken) = tokio::join!(graph, taken_back);
     assert_eq!(taken, 1);

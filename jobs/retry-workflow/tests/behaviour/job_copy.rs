@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use retry_workflow::job::{Copied, CopyError};
-use retry_workflow::store::{MemoryStore, Selection, SqliteStore, Store};
+use retry_workflow::store::{Alteration, MemoryStore, Selection, SqliteStore, Store};
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow, policy,
 };
@@ -47,7 +47,7 @@ async fn fill<S: Store + Clone>(store: &S) {
         store.list(&first, None, 4).await.unwrap().items.into_iter().map(|item| item.id).collect();
     assert_eq!(ids.len(), 4, "they wait for their second attempts");
     let why = retry_workflow::Failure::new("cancelled", "left out");
-    assert_eq!(store.skip(JOB, 1, why, store.now()).await, Ok(1));
+    assert_eq!(store.alter(&Filter::job(JOB), Alteration::Skip(why), 1, store.now()).await, Ok(1));
     let leases = store
         .claim(
             JOB,
@@ -131,7 +131,9 @@ async fn a_job_that_changes_during_a_copy_is_not_copied_in_part() {
     let begun = seen(&here).await.0;
     there.import(begun[..7].to_vec(), here.now()).await.unwrap();
     // The job has continued in the first store.
-    here.redrive(&Filter::job(JOB), None, here.now(), Duration::ZERO, None).await.unwrap();
+    here.alter(&Filter::job(JOB), Alteration::redrive(Duration::ZERO), usize::MAX, here.now())
+        .await
+        .unwrap();
     let changed = Err(CopyError::Changed { job: JOB.to_owned() });
     assert_eq!(job.copy(&here, &there).await, changed);
     assert_eq!(there.counts(JOB).await.unwrap().total(), 0);

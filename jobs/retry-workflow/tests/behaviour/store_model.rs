@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, HourCount, JobRow, Lease, LeaseKey, NewItem, SUSPECT_AFTER,
-    Selection, Settled, Settlement, Start, Waiting,
+    Alteration, AttemptOutcome, AttemptRecord, HourCount, JobRow, Lease, LeaseKey, NewItem,
+    SUSPECT_AFTER, Selection, Settled, Settlement, Start, Waiting,
 };
 use retry_workflow::{Counts, Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 
@@ -494,15 +494,33 @@ impl<S: Store> Stage<S> {
             Operation::Redrive { filter, max, every } => {
                 let redriven = model.redrive(&filter, max, now, every);
                 let every = Duration::from_secs(every);
-                assert_eq!(store.redrive(&filter, max, now, every, None).await, Ok(redriven));
+                assert_eq!(
+                    store
+                        .alter(
+                            &filter,
+                            Alteration::redrive(every),
+                            max.map_or(usize::MAX, |max| max.try_into().unwrap_or(usize::MAX)),
+                            now
+                        )
+                        .await,
+                    Ok(redriven)
+                );
             }
             Operation::Purge(filter) => {
                 let purged = model.purge(&filter);
-                assert_eq!(store.purge(&filter).await, Ok(purged));
+                assert_eq!(
+                    store.alter(&filter, Alteration::Purge, usize::MAX, at(0)).await,
+                    Ok(purged)
+                );
             }
             Operation::MakeDue { job } => {
                 let made = model.make_due(JOBS[job], now);
-                assert_eq!(store.make_due(JOBS[job], Waiting::All, 100, now).await, Ok(made));
+                assert_eq!(
+                    store
+                        .alter(&Filter::job(JOBS[job]), Alteration::MakeDue(Waiting::All), 100, now)
+                        .await,
+                    Ok(made)
+                );
             }
             Operation::Import { from } => self.import(from).await,
             Operation::Cas { key, revision } => {

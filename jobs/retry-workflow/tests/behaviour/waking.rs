@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use retry_workflow::job::Request;
-use retry_workflow::store::{MemoryStore, SqliteStore, Store, StoreFuture};
+use retry_workflow::store::{Alteration, MemoryStore, SqliteStore, Store, StoreFuture};
 use retry_workflow::{
     Filter, Graph, Job, JobReport, JobStatus, StopReason, Task, Timestamp, Workflow,
 };
@@ -91,7 +91,10 @@ async fn idle_worker<S: Store + Clone>(store: &S) -> (JoinHandle<JobReport>, Rec
 
 async fn redrive<S: Store + Clone>(store: &S) {
     let failed = Filter::job("import-1");
-    assert_eq!(store.redrive(&failed, None, store.now(), Duration::ZERO, None).await, Ok(1));
+    assert_eq!(
+        store.alter(&failed, Alteration::redrive(Duration::ZERO), usize::MAX, store.now()).await,
+        Ok(1)
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,6 @@ use tokio_postgres::Row;
 
 use crate::server::PostgresResult;
 use crate::server::columns::{column, columns, limit};
-use crate::server::text::encode;
 use crate::store::cursors::{ClaimCursor, LevelCursors, Position};
 use crate::store::layout::{CLAIM_RANKS, LEVELS};
 use crate::store::session::{Session, Values};
@@ -293,22 +292,4 @@ pub(crate) async fn claim(
 
 fn leased(row: &Row) -> PostgresResult<Lease> {
     sql::lease(&mut columns(row))
-}
-
-pub(crate) async fn expire(
-    session: Session<'_>,
-    job: &str,
-    workers: &[String],
-    now: Timestamp,
-) -> PostgresResult<u64> {
-    let Some(job) = session.find_job(job).await? else { return Ok(0) };
-    let workers: Vec<_> = workers.iter().map(|worker| encode(worker)).collect();
-    let now = now.as_micros();
-    let sql = format!(
-        "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.claim_rank = ANY ({}) \
-         AND s.due > $3 AND s.state = 1 \
-         AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
-        *CLAIM_RANKS
-    );
-    session.execute(&sql, &[&job, &workers, &now]).await
 }

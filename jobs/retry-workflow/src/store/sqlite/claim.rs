@@ -179,31 +179,6 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
     Ok(())
 }
 
-pub(super) fn expire(
-    tx: &mut Transaction<'_>,
-    job: &str,
-    workers: &[String],
-    now: Timestamp,
-) -> Result<u64> {
-    let Some(job) = tx.find_job(job)? else { return Ok(0) };
-    tx.touch(job);
-    let mut expired: u64 = 0;
-    let mut expire = tx.prepare(
-        "UPDATE states SET due = ?3 WHERE job = ?1 AND claim_rank = ?4 AND due > ?3 \
-         AND state = 1 AND worker = (SELECT worker FROM workers WHERE name = ?2)",
-    )?;
-    for priority in tx.priorities(job)?.highest_first() {
-        for queue in [NEW, SUSPECT, BEGUN] {
-            for worker in workers {
-                let values = (job, worker, now.as_micros(), claim_rank(queue, priority));
-                let changed = expire.execute(values)?;
-                expired = expired.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
-            }
-        }
-    }
-    Ok(expired)
-}
-
 /// Returns when the next item of a queue can be claimed.
 pub(super) fn next_due(
     tx: &Transaction<'_>,

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use retry_workflow::store::Alteration;
 use retry_workflow::{Filter, ItemState, MemoryStore, Store, Workflow, policy};
 
 type Order = Arc<Mutex<Vec<u32>>>;
@@ -81,7 +82,10 @@ async fn a_redriven_item_is_as_urgent_as_before() {
     };
     assert_eq!(run(true).await.unwrap().dead(), 2);
     let dead = Filter::job("ship").states([ItemState::Dead]);
-    assert_eq!(store.redrive(&dead, None, store.now(), Duration::ZERO, None).await, Ok(2));
+    assert_eq!(
+        store.alter(&dead, Alteration::redrive(Duration::ZERO), usize::MAX, store.now()).await,
+        Ok(2)
+    );
     assert_eq!(run(false).await.unwrap().succeeded(), 2);
     assert_eq!(*order.lock().unwrap(), [23, 13, 23, 13]);
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use retry_workflow::matchers::{network, rate_limit, timeout};
-use retry_workflow::store::{AttemptOutcome, Selection};
+use retry_workflow::store::{Alteration, AttemptOutcome, Selection};
 use retry_workflow::{Classify, JobStatus, MemoryStore, Policy, Store, Workflow, keyed, policy};
 use tokio::time::Instant;
 
@@ -122,12 +122,11 @@ async fn a_payload_that_cannot_be_read_is_a_dead_letter_at_once() {
         .unwrap();
     assert_eq!(report.dead(), 1);
     store
-        .redrive(
+        .alter(
             &retry_workflow::Filter::job("again"),
-            None,
+            Alteration::redrive(Duration::ZERO),
+            usize::MAX,
             retry_workflow::Timestamp::now(),
-            Duration::ZERO,
-            None,
         )
         .await
         .unwrap();

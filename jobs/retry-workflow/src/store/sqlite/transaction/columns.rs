@@ -27,7 +27,12 @@ pub(in crate::store::sqlite) struct Json<T>(pub(in crate::store::sqlite) T);
 
 impl<T: Serialize> ToSql for Json<T> {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
-        let text = serde_json::to_string(&self.0);
-        text.map(Into::into).map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
+        json(&self.0).map(Into::into)
     }
+}
+
+/// Returns a value as JSON.
+pub(in crate::store::sqlite) fn json(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string(value);
+    text.map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
 }

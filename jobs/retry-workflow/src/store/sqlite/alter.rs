@@ -1,0 +1,193 @@
+//! Changes of items that no worker makes: see [`Alteration`].
+
+use std::time::Duration;
+
+use rusqlite::types::Value;
+use rusqlite::{Result, params_from_iter};
+
+use super::selection::{FilteredItems, Values, find_all, limit, listed};
+use super::settle::{write_failure, write_row};
+use super::transaction::Transaction;
+use super::transaction::columns::json;
+use crate::item::alteration::Alteration;
+use crate::item::clock::{Timestamp, micros};
+use crate::item::failure::Failure;
+use crate::item::record::{AttemptRecord, Filter, ItemState, Waiting};
+use crate::store::codes::{BEGUN, LEASED, NEW, PENDING, PURGED, SKIPPED, SUSPECT, claim_rank};
+use crate::store::sql::Columns;
+use crate::store::tally::count_move;
+
+pub(super) fn alter(
+    tx: &mut Transaction<'_>,
+    filter: &Filter,
+    alteration: &Alteration,
+    max: usize,
+    now: Timestamp,
+) -> Result<u64> {
+    let numbers = match alteration {
+        Alteration::Redrive { .. } | Alteration::Purge | Alteration::Edit(_) => {
+            match FilteredItems::resolve_failed(tx, filter)? {
+                Some(selection) => selection.numbers(tx, max)?,
+                None => Vec::new(),
+            }
+        }
+        Alteration::MakeDue(_) | Alteration::Skip(_) | Alteration::Expire(_) => {
+            unended(tx, filter, alteration, max, now)?
+        }
+    };
+    match alteration {
+        Alteration::Redrive { every, by } => redrive(tx, &numbers, (now, *every), by.as_deref())?,
+        Alteration::Purge => purge(tx, &numbers)?,
+        Alteration::Edit(payload) => edit(tx, &numbers, payload)?,
+        Alteration::MakeDue(_) | Alteration::Expire(_) => {
+            let mut update = tx.prepare("UPDATE states SET due = ?2 WHERE item = ?1")?;
+            for item in &numbers {
+                update.execute((item, now.as_micros()))?;
+            }
+        }
+        Alteration::Skip(why) => skip(tx, &numbers, why, now)?,
+    }
+    Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+}
+
+/// The numbers of up to `max` items for an alteration of items that have not ended. Such an item
+/// has no failure, and no time at which it ended.
+///
+/// They are found by the index of what can be claimed, in the order of its columns: what is due
+/// already is not looked at again.
+fn unended(
+    tx: &mut Transaction<'_>,
+    filter: &Filter,
+    alteration: &Alteration,
+    max: usize,
+    now: Timestamp,
+) -> Result<Vec<i64>> {
+    let Filter { job, ids, class, signature, since, until, .. } = filter;
+    let jobs: Vec<i64> = match job {
+        _ if class.is_some() || signature.is_some() || since.is_some() || until.is_some() => {
+            Vec::new()
+        }
+        Some(job) => tx.find_job(job)?.into_iter().collect(),
+        None => {
+            let mut all = tx.prepare("SELECT job FROM jobs")?;
+            all.query_map((), |row| row.get(0))?.collect::<Result<_>>()?
+        }
+    };
+    let later = now.as_micros().saturating_add(1);
+    let mut numbers = Vec::new();
+    for job in jobs {
+        tx.touch(job);
+        let mut values = Values(vec![job.into(), Value::Null, Value::Null]);
+        let mut sql = "SELECT item FROM states INDEXED BY claimable \
+                       WHERE job = ?1 AND claim_rank = ?2"
+            .to_owned();
+        let (state, due) = match alteration {
+            Alteration::Expire(_) => (LEASED, later),
+            Alteration::MakeDue(_) => (PENDING, later),
+            _ => (PENDING, i64::MIN),
+        };
+        sql.push_str(&[" AND due >= ", &values.add(due), " AND state = "].concat());
+        sql.push_str(&values.add(state));
+        // Items that wait for a limit have been claimed, and have no worker.
+        let is_for_limit = *alteration == Alteration::MakeDue(Waiting::ForLimit);
+        if is_for_limit {
+            sql.push_str(" AND worker IS NULL");
+        }
+        if let Alteration::Expire(workers) = alteration {
+            let workers = values.add(json(workers)?);
+            let those = format!("SELECT value FROM json_each({workers})");
+            let those = format!("SELECT worker FROM workers WHERE name IN ({those})");
+            sql.push_str(&[" AND worker IN (", &those, ")"].concat());
+        }
+        if let Some(ids) = ids {
+            let ids = values.add(listed(&find_all(tx, Some(job), ids)?));
+            sql.push_str(&[" AND item IN (SELECT value FROM json_each(", &ids, "))"].concat());
+        }
+        sql.push_str(" LIMIT ?3");
+        let priorities = tx.priorities(job)?;
+        for queue in [BEGUN, SUSPECT].into_iter().chain((!is_for_limit).then_some(NEW)) {
+            for priority in priorities.highest_first() {
+                values.0[1] = claim_rank(queue, priority).into();
+                values.0[2] = limit(max - numbers.len()).into();
+                let mut found = tx.prepare(&sql)?;
+                let found = found.query_map(params_from_iter(&values.0), |row| row.get(0))?;
+                numbers.extend(found.collect::<Result<Vec<i64>>>()?);
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+fn redrive(
+    tx: &mut Transaction<'_>,
+    numbers: &[i64],
+    (now, every): (Timestamp, Duration),
+    by: Option<&str>,
+) -> Result<()> {
+    let mut after = 0_i64;
+    for &item in numbers {
+        let due = now + Duration::from_micros(after.unsigned_abs());
+        move_failed(tx, item, ItemState::Pending)?;
+        // The row of the re-drive has a token of its own.
+        let (job, token, run) = tx
+            .prepare(
+                "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), \
+                 attempt = 0, lost = 0, dropped = 0, ended = NULL, checkpoint = NULL, \
+                 token = token + ?3 WHERE item = ?1 RETURNING job, token, run",
+            )?
+            .query_row((item, due.as_micros(), by.is_some()), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        if let Some(user) = by {
+            let row = AttemptRecord::redriven(user, run, now);
+            write_row(tx, job, (item, token), 0, &row)?;
+        }
+        after = after.saturating_add(micros(every));
+    }
+    Ok(())
+}
+
+fn purge(tx: &mut Transaction<'_>, numbers: &[i64]) -> Result<()> {
+    for &item in numbers {
+        move_failed(tx, item, ItemState::Skipped)?;
+        tx.prepare("UPDATE states SET state = ?2 WHERE item = ?1")?.execute((item, PURGED))?;
+        tx.prepare("UPDATE items SET payload = '' WHERE item = ?1")?.execute((item,))?;
+        tx.prepare("DELETE FROM history WHERE item = ?1")?.execute((item,))?;
+    }
+    Ok(())
+}
+
+fn edit(tx: &mut Transaction<'_>, numbers: &[i64], payload: &str) -> Result<()> {
+    let mut edit = tx.prepare("UPDATE items SET payload = ?2 WHERE item = ?1 RETURNING job")?;
+    for item in numbers {
+        let job = edit.query_row((item, payload), |row| row.get(0))?;
+        tx.touch(job);
+    }
+    Ok(())
+}
+
+fn skip(tx: &mut Transaction<'_>, numbers: &[i64], why: &Failure, now: Timestamp) -> Result<()> {
+    let mut skip = tx.prepare(
+        "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
+         claim_rank = claim_rank & -4, checkpoint = NULL WHERE item = ?1 RETURNING job",
+    )?;
+    for &item in numbers {
+        let job = skip.query_row((item, SKIPPED, now.as_micros()), |row| row.get(0))?;
+        write_failure(tx, (job, ItemState::Skipped), item, why, now)?;
+        count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
+    }
+    Ok(())
+}
+
+/// Counts a failed item as `to`, and deletes its failure.
+fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
+    let (job, from) =
+        tx.prepare("SELECT job, state FROM states WHERE item = ?1")?.query_row((item,), |row| {
+            let mut columns = Columns::new(row);
+            Ok((columns.integer()?, columns.state()?))
+        })?;
+    tx.prepare("DELETE FROM failures WHERE item = ?1")?.execute((item,))?;
+    count_move(tx.counts(job)?, Some(from), to);
+    tx.touch(job);
+    Ok(())
+}

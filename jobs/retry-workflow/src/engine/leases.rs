@@ -195,7 +195,7 @@ impl Leases {
         }
     }
 
-    /// Takes over the store's answer to a renewal until then. An item whose lease was refused has
+    /// Takes over the store's result of a renewal until then. An item whose lease was refused has
     /// another worker now: it is dropped, and the handler that works on it is ended. Returns
     /// whether there was one.
     pub(super) fn renewed(&mut self, keys: &[LeaseKey], good: &[bool], until: Timestamp) -> bool {

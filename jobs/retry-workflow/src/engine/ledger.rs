@@ -1,4 +1,4 @@
-//! [`Ledger`]: the counts of a job as one worker knows them: what the store last said, what this
+//! [`Ledger`]: the counts of a job as one worker knows them: what the store last counted, what this
 //! worker has settled since, and what it is about to settle. From these it derives when the job
 //! must stop, and how many more items the worker wants.
 
@@ -53,7 +53,7 @@ impl SubAssign for EndedItems {
 pub(super) struct Ledger {
     max_parallel: usize,
     throughput: Throughput,
-    /// The store's counts when it was last asked.
+    /// The store's counts when they were last read.
     stored: Counts,
     /// The items that thresholds do not count.
     baseline: Baseline,
@@ -85,17 +85,17 @@ impl Ledger {
         }
     }
 
-    /// The store's counts when it was last asked.
+    /// The store's counts when they were last read.
     pub(super) fn stored(&self) -> Counts {
         self.stored
     }
 
-    /// Returns how often this worker has changed something; the store's answers are dated by it.
+    /// Returns how often this worker has changed something; the store's results are dated by it.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Notes that this worker has changed what the store would answer.
+    /// Notes that this worker has changed what the store counts.
     pub(super) fn changed(&mut self) {
         self.changes += 1;
     }
@@ -124,7 +124,7 @@ impl Ledger {
         self.unsettled += EndedItems::from_completion(completion);
     }
 
-    /// Counts the store's answer for an item: `good` if its lease was still held.
+    /// Counts the store's result for an item: `good` if its lease was still held.
     pub(super) fn settled(&mut self, completion: &Completion, good: bool) {
         let tally = EndedItems::from_completion(completion);
         self.unsettled -= tally;

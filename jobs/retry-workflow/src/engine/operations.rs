@@ -56,7 +56,7 @@ pub(super) enum EngineEvent {
     Settled(Vec<Completion>, Vec<bool>),
     /// The number of new items, and of those that had succeeded before this worker began.
     Enqueued { added: u64, already_done: u64 },
-    /// The store was asked about the job as a whole.
+    /// The state of the job as a whole was read.
     Polled(JobPoll),
     /// Something about the job may have changed; with the number to listen from next.
     Changed(u64),

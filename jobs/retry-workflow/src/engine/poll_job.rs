@@ -32,7 +32,7 @@ pub(super) struct JobPolling {
     pub(super) tick_at: Instant,
     /// The time at which the store was last polled.
     polled_at: Option<Instant>,
-    /// Set if some answers were already on their way at that look: they may be older than it.
+    /// Set if some results were already on their way at that poll: they may be older than it.
     is_poll_partial: bool,
     /// The number of changes there had been at the last look at the job as a whole.
     pub(super) polled_change: Option<u64>,

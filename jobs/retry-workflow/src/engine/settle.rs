@@ -28,7 +28,7 @@ impl Engine {
                 let is_new = |row: &&AttemptRecord| row.outcome != AttemptOutcome::Postponed;
                 finished.reported.extend(settlement.history.iter().filter(is_new).cloned());
             }
-            // No longer held: once settled, the item may be claimed again before the answer
+            // No longer held: once settled, the item may be claimed again before the result
             // arrives.
             #[cfg(feature = "metrics")]
             if finished.state.is_some() || !settlement.history.is_empty() {
@@ -46,7 +46,7 @@ impl Engine {
         });
     }
 
-    /// Handles the store's answer for one item.
+    /// Handles the store's result for one item.
     pub(super) fn settled(&mut self, finished: Completion, good: bool, source: &mut dyn DynSource) {
         self.ledger.settled(&finished, good);
         if self.claim_at.is_none() && finished.puts_back() {

@@ -28,7 +28,7 @@ const MIN_WORKER_AGE: Duration = Duration::from_secs(5);
 
 impl Engine {
     pub(super) fn start_tasks(&mut self, now: Instant) {
-        // A worker that was stopped for a while has to ask first what it still holds. The lease of
+        // A worker that was stopped for a while has to check first what it still holds. The lease of
         // the next item is the one that ends first.
         let is_past = self.leases.is_next_past();
         if is_past {

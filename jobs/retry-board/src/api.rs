@@ -30,7 +30,7 @@ const FILTER: Fields = &[
     ("until", "Ended before"),
     (
         "text",
-        "In the message of the failure, or in a cause of it; or `item.customer = 42`, a field of the payload",
+        "In the message of the failure, or in a cause of it; or `item.priority >= 5`, a condition on the payload",
     ),
     ("state", "dead (the default), skipped, pending, leased, succeeded or all"),
 ];

@@ -6,6 +6,5 @@ pub(crate) mod item;
 pub(crate) mod job;
 pub(crate) mod samples;
 pub(crate) mod jobs;
-pub(crate) mod search;
 pub(crate) mod letters;
 pub(crate) mod policies;

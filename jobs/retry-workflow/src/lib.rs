@@ -48,6 +48,7 @@
 //! - [`ErrorPolicy`]: dead letters, thresholds, a breaker for the whole job
 //! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
 //! - [`DeadLetters`]: list, show, count, re-drive, purge, export, import
+//! - [`Search`]: items by a text in their failures, or by a condition on their payloads
 //! - [`Operator`]: a user who changes jobs and items; each action is an event
 //! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
 //! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a [`JobRunner`]
@@ -91,10 +92,13 @@
 // Bottom-up: each module imports from those above it.
 mod item;
 pub mod words;
+#[doc(hidden)]
+pub mod condition;
 pub mod store;
 pub mod audit;
 pub mod job;
 pub mod dead_letters;
+pub mod search;
 mod engine;
 mod workflow;
 mod graph;
@@ -127,6 +131,7 @@ pub use job::rate::Rate;
 pub use job::record::{Job, JobStatus, StopReason};
 pub use job::report::JobReport;
 pub use operator::Operator;
+pub use search::Search;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use store::SqliteStore;

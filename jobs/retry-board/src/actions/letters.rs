@@ -3,13 +3,12 @@
 use futures_util::FutureExt as _;
 use maud::html;
 use retry_workflow::words::count;
-use retry_workflow::{DeadLetters, Filter, Job, Redrive};
+use retry_workflow::{DeadLetters, Filter, Job, Redrive, Search};
 use serde_json::json;
 
 use super::action::{Action, Confirmation, Request, Target};
 use super::once::Done;
 use crate::data::letters::FilterFields;
-use crate::data::search::Search;
 use crate::parts::text::how_to_resume;
 use crate::request::problem::Problem;
 
@@ -57,8 +56,6 @@ pub(super) const PURGE: Action = Action {
     act: |request| request.purge().boxed(),
 };
 
-/// The number of items that are read at a time.
-const PAGE: usize = 500;
 /// The largest number of ids in a filter.
 const MOST_IDS: usize = 100_000;
 
@@ -74,22 +71,9 @@ pub(crate) async fn select(
             "Text is searched for in the items of one job: choose a job, too.",
         ));
     }
-    let search = Search::new(text);
-    let (mut ids, mut after) = (Vec::new(), None);
-    loop {
-        let page = letters.list(&filter, after, PAGE).await?;
-        ids.extend(page.items.into_iter().filter(|item| search.finds(item)).map(|item| item.id));
-        after = page.next;
-        if ids.len() > MOST_IDS {
-            return Err(Problem::bad(format!(
-                "More than {MOST_IDS} items match: choose a signature or a class instead of a text."
-            )));
-        }
-        if after.is_none() {
-            filter.ids = Some(ids);
-            return Ok(filter);
-        }
-    }
+    let search = Search::parse(text)?;
+    filter.ids = Some(Search::ids(&[search], letters.store(), &filter, MOST_IDS).await?);
+    Ok(filter)
 }
 
 impl Request {

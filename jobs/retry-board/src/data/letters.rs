@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{Cursor, Group, HourCount, NEWEST_FAILURES};
-use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, StoreError, Timestamp};
+use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Search, StoreError, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
-use super::search::Search;
 use crate::request::problem::Problem;
 use crate::request::query::Address;
 use retry_workflow::words::cut;
@@ -42,8 +41,8 @@ pub(crate) struct FilterFields {
     pub(crate) since: Option<String>,
     /// Ended before this time.
     pub(crate) until: Option<String>,
-    /// Contained in the message or in one of its causes; or `item.customer = 42`, a field of the
-    /// payload.
+    /// Contained in the message or in one of its causes; or `item.priority >= 5`, a condition on
+    /// the payload.
     pub(crate) text: Option<String>,
     /// `dead`, `skipped`, …, or `all`; `dead` by default.
     pub(crate) state: Option<String>,
@@ -347,16 +346,18 @@ impl SearchResult {
         text: Option<&str>,
         after: Option<Cursor>,
         began: Instant,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, Problem> {
         let mut found = Self { next: after, ..Self::default() };
-        let search = text.map(Search::new);
+        let search = text.map(Search::parse).transpose()?;
         loop {
             let most = if text.is_some() { BATCH } else { PAGE - found.items.len() };
             let page = letters.store().list(filter, found.next, most).await?;
             found.rows_read += page.items.len();
-            let matches =
-                |item: &ItemRecord| search.as_ref().is_none_or(|search| search.finds(item));
-            found.items.extend(page.items.into_iter().filter(matches));
+            for item in page.items {
+                if search.as_ref().map_or(Ok(true), |search| search.finds(&item))? {
+                    found.items.push(item);
+                }
+            }
             found.next = page.next;
             if found.next.is_none()
                 || found.items.len() >= PAGE

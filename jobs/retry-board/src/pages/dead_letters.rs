@@ -104,7 +104,7 @@ fn filter_form(filter: &FilterFields) -> Markup {
                     }
                 }
             }
-            (field("text", "Text", "in the message, or item.id = 7", filter.text.as_deref()))
+            (field("text", "Text", "in the message, or item.id >= 7", filter.text.as_deref()))
             div.field.buttons {
                 button { "Filter" }
                 @if !filter.is_empty() { a #clear href="dead-letters" { "Clear" } }

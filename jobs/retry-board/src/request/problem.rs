@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use retry_workflow::StoreError;
 use retry_workflow::dead_letters::SignatureError;
 use retry_workflow::sanitize::{Lines, OneLine};
+use retry_workflow::search::{InvalidCondition, SearchError};
 use retry_workflow::words::cut;
 
 /// An error page: what is wrong and what to do. It is rendered on the way out.
@@ -174,6 +175,24 @@ pub(crate) fn short(text: &str) -> String {
 fn chain(error: &dyn Error) -> String {
     let below = std::iter::successors(error.source(), |&error| error.source());
     below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
+
+impl From<InvalidCondition> for Problem {
+    fn from(error: InvalidCondition) -> Self {
+        Self::bad(format!("This is not a condition: {error}"))
+    }
+}
+
+impl From<SearchError> for Problem {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Store(error) => error.into(),
+            SearchError::TooMany { max } => Self::bad(format!(
+                "More than {max} items match: choose a signature or a class instead of a text."
+            )),
+            other => Self::bad(other.to_string()),
+        }
+    }
 }
 
 impl From<StoreError> for Problem {

@@ -3,7 +3,6 @@
 mod begin;
 #[cfg(feature = "board")]
 mod board;
-mod condition;
 mod explain;
 mod usage_errors;
 
@@ -17,13 +16,12 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 pub(crate) use self::begin::{BeginArguments, IfEnded, IfRunning};
 #[cfg(feature = "board")]
 pub(crate) use self::board::BoardArguments;
-use self::condition::Condition;
 pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::usage_errors::parse;
 use crate::steps::stream::Excerpt;
 use retry_workflow::job::InvalidTimestamp;
 use retry_workflow::store::Cursor;
-use retry_workflow::{ItemState, Rate, Timestamp};
+use retry_workflow::{ItemState, Rate, Search, Timestamp};
 
 /// Runs jobs of many work items, in a process that may be killed at any time.
 ///
@@ -556,8 +554,8 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
     /// Only if the payload matches, such as 'item.priority >= 5 && item.region == "eu"'
-    #[arg(long = "where", value_name = "CONDITION", value_parser = Condition::parse)]
-    pub(crate) condition: Option<Condition>,
+    #[arg(long = "where", value_name = "CONDITION", value_parser = Search::condition)]
+    pub(crate) condition: Option<Search>,
     /// Only with this id; can be repeated: --item A --item B
     #[arg(long = "item", value_name = "ID", action = ArgAction::Append)]
     pub(crate) items: Vec<String>,

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::terminal::text::chain;
 use retry_workflow::dead_letters::{ExportError, ImportError, SignatureError};
+use retry_workflow::search::SearchError;
 use retry_workflow::{JobReport, StoreError};
 
 /// The end of the command; of several jobs, the greatest counts.
@@ -114,6 +115,15 @@ impl From<SignatureError> for CommandError {
         match error {
             SignatureError::Store(error) => error.into(),
             other => Self::Usage(chain(&other)),
+        }
+    }
+}
+
+impl From<SearchError> for CommandError {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Store(error) => error.into(),
+            other => Self::Usage(other.to_string()),
         }
     }
 }

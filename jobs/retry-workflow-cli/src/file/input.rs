@@ -22,11 +22,11 @@ use super::MapPlan;
 use crate::file::item_path::similar;
 use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
-use crate::template::expression::Types;
 use crate::template::placeholder::Placeholder;
 use crate::template::scope::StepOutputs;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+use retry_workflow::condition::expression::Types;
 use retry_workflow::store::NewItem;
 
 /// `map.input`.

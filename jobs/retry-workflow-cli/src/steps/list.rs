@@ -16,9 +16,9 @@ use self::checkpoint::{Checkpoint, InnerList, StepFailure};
 pub(crate) use self::edited::EditedStep;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::{AfterFailure, Repair, Step, Steps};
-use crate::template::expression::Types;
 use crate::template::scope::{Scope, StepOutputs};
 use crate::template::shell::Script;
+use retry_workflow::condition::expression::Types;
 use retry_workflow::work::{AttemptReport, AttemptTimer, RetryState, WorkOutcome};
 use retry_workflow::{Failure, ItemContext};
 

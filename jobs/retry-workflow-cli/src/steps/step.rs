@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::steps::command_env::{Run, excerpt};
 use crate::steps::exit_codes::{self, CodeMatchers, ExitCodes};
 use crate::steps::process::StepError;
-use crate::template::expression::Expression;
 use crate::template::placeholder::{Captured, Meaning, Placeholder};
 use crate::template::shell::Script;
 use crate::template::text::Template;
+use retry_workflow::condition::expression::Expression;
 
 /// The time for which an item may be postponed in a run, unless its step sets it.
 const MAX_POSTPONED: Bound = Bound::Limited(Duration::from_secs(24 * 60 * 60));

@@ -1,9 +1,17 @@
 //! [`TemplateError`]: a mistake in a text with placeholders, or in a condition.
 
+use retry_workflow::condition::expression::ExpressionError;
+
 /// A mistake in a text: its position, the part that is wrong, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TemplateError {
     pub(crate) at: usize,
     pub(crate) part: String,
     pub(crate) message: String,
+}
+
+impl From<ExpressionError> for TemplateError {
+    fn from(ExpressionError { at, part, message }: ExpressionError) -> Self {
+        Self { at, part, message }
+    }
 }

@@ -9,9 +9,9 @@
 use retry_rules::suggest::nearest;
 
 use crate::template::available::{A_TASK, AT_THE_END, AvailableValues};
-use crate::template::path::path;
 use crate::template::placeholder::{EndOf, Meaning, Placeholder};
 use crate::yaml::span::SourceSpan;
+use retry_workflow::condition::path::path;
 
 /// The meaning of a `${…}`.
 pub(crate) enum Braced {

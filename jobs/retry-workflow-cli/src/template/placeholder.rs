@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::template::path::PathPart;
 use crate::yaml::span::SourceSpan;
+use retry_workflow::condition::path::PathPart;
 
 /// A parsed placeholder.
 #[derive(Clone, Debug)]

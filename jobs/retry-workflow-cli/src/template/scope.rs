@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::template::path::at;
 use crate::template::placeholder::{Captured, EndOf, Meaning, Placeholder};
+use retry_workflow::condition::path::at;
 
 /// The values of placeholders while a step runs.
 #[derive(Clone, Debug, Default)]

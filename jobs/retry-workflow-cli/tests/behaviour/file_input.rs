@@ -571,7 +571,7 @@ fn items_that_cannot_be_filtered_or_sorted_are_reported() {
                         the same type",
         ),
         ("sort_by: l", "`l` of item 3 is a list, which cannot be ordered"),
-        ("filter: a = 1", "write `==` to compare"),
+        ("filter: a => 1", "a name, a number, or a text in quotes is missing here"),
         ("filter: a >", "something is missing at the end"),
         ("sort_by: a DECS", "write a field, then `ASC` or `DESC`"),
         ("sort_by: a NULLS FIRST", "come last: remove `NULLS FIRST`"),

@@ -8,7 +8,7 @@ use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
 use retry_workflow::store::NEWEST_FAILURES;
-use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, Job, Store};
+use retry_workflow::{DeadLetters, Failure, Filter, ItemState, Job, Search, Store};
 
 /// Refuses a class that no dead letter has, if it is like one that there is or may be: most likely,
 /// it is misspelt.
@@ -31,9 +31,6 @@ async fn check_class(letters: &DeadLetters, class: &str) -> Result<(), CommandEr
         one_line(class)
     )))
 }
-
-/// The number of items that are inspected at a time.
-const PAGE: usize = 500;
 
 impl FilterArguments {
     /// Builds the filter, and looks the signature up.
@@ -72,43 +69,17 @@ impl FilterArguments {
         if let Some(class) = &self.class {
             check_class(letters, class).await?;
         }
-        if self.message.is_some() || self.condition.is_some() {
-            filter.ids = Some(self.ids(letters.store(), &filter).await?);
+        let text = self.message.clone().map(Search::text);
+        let searches: Vec<_> = text.into_iter().chain(self.condition.clone()).collect();
+        if !searches.is_empty() {
+            if filter.job.is_none() {
+                return Err(CommandError::Usage(
+                    "--message and --where search the items of one job: name the job".to_owned(),
+                ));
+            }
+            filter.ids = Some(Search::ids(&searches, letters.store(), &filter, usize::MAX).await?);
         }
         Ok(filter)
-    }
-
-    /// The ids of the items that match the conditions that no index covers: each item is inspected.
-    async fn ids(&self, store: &dyn Store, filter: &Filter) -> Result<Vec<String>, CommandError> {
-        if filter.job.is_none() {
-            return Err(CommandError::Usage(
-                "--message and --where search the items of one job: name the job".to_owned(),
-            ));
-        }
-        let (mut ids, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.list(filter, after, PAGE).await?;
-            for item in page.items {
-                if self.matches(&item).map_err(CommandError::Usage)? {
-                    ids.push(item.id);
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(ids);
-            }
-        }
-    }
-
-    fn matches(&self, item: &ItemRecord) -> Result<bool, String> {
-        if let Some(text) = &self.message {
-            let failure = item.failure.as_ref();
-            let mut said = failure.iter().flat_map(|it| it.chain.iter().chain([&it.message]));
-            if !said.any(|said| said.contains(text)) {
-                return Ok(false);
-            }
-        }
-        self.condition.as_ref().map_or(Ok(true), |condition| condition.holds(item))
     }
 
     fn is_empty(&self) -> bool {

@@ -11,12 +11,11 @@ use crate::file::input::select::{Selection, SortKey};
 use crate::file::input::{Input, InputFrom};
 use crate::file::item_path::ItemPath;
 use crate::template::available::AvailableValues;
-use crate::template::error::TemplateError;
-use crate::template::expression::Expression;
-use crate::template::path::{PathPart, item_path};
 use crate::template::placeholder::CapturedName;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::SourceSpan;
+use retry_workflow::condition::expression::{Expression, ExpressionError};
+use retry_workflow::condition::path::{PathPart, item_path};
 
 const NULLS_FIRST: &str = "null and missing values always come last: remove `NULLS FIRST`";
 const NO_DIRECTION: &str = "write a field, then `ASC` or `DESC`; separate several with commas";
@@ -138,7 +137,7 @@ impl Forms<'_> {
             });
             match parsed {
                 Ok(parsed) => Some((parsed, filter.span)),
-                Err(TemplateError { at, part, message }) => {
+                Err(ExpressionError { at, part, message }) => {
                     self.refuse(filter.span_within(&self.source.text, at, &part), message)
                 }
             }

@@ -17,13 +17,13 @@ use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
 use crate::template::available::{A_TASK, AT_THE_END, AvailableValues};
 use crate::template::error::TemplateError;
-use crate::template::expression::Expression;
 use crate::template::parse::{Braced, braced, misnamed, named};
 use crate::template::placeholder::{CapturedName, Placeholder, Placeholders};
 use crate::template::shell::Script;
 use crate::template::text::Template;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
+use retry_workflow::condition::expression::Expression;
 
 /// The key of a step that bounds the waits of servers.
 const MAX_RETRY_AFTER: &str = "max_retry_after";
@@ -456,7 +456,7 @@ impl Forms<'_> {
             placeholder.span = node.span_within(source, at, &placeholder.written);
             Ok(placeholder)
         });
-        self.valid(node, parsed.map_err(|error| vec![error]))
+        self.valid(node, parsed.map_err(|error| vec![error.into()]))
     }
 
     /// Reads the part of the output to keep. `true` keeps it for the next step only, which has it

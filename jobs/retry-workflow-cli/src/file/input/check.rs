@@ -13,12 +13,12 @@ use super::select::hash;
 use crate::file::item_path::similar;
 use crate::file::shown_value::{contents, short};
 use crate::file::{ItemId, ItemPriority};
-use crate::template::path::{PathPart, at, is_key};
 use crate::template::placeholder::{Meaning, Placeholder};
 use crate::template::scope::{Scope, as_text};
 use crate::template::text::Template;
 use crate::terminal::text::thousands;
 use crate::yaml::span::{Mistake, SourceSpan};
+use retry_workflow::condition::path::{PathPart, at, is_key};
 
 /// A longer text is not a useful id.
 const LONGEST_ID: usize = 200;

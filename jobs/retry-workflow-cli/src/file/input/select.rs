@@ -12,10 +12,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::read::{Halt, Item, ItemPlace, Sink};
-use crate::template::decimal::{Decimal, LARGEST, identity};
-use crate::template::expression::{Expression, Types, compare, kind, number};
-use crate::template::path::{PathPart, at};
 use crate::yaml::span::{FileError, Source, SourceSpan};
+use retry_workflow::condition::decimal::{Decimal, LARGEST, identity};
+use retry_workflow::condition::expression::{Expression, Types, compare, kind, number};
+use retry_workflow::condition::path::{PathPart, at};
 
 /// Up to this many values are kept in memory rather than in a file.
 const HELD: u64 = 10_000;
@@ -346,5 +346,68 @@ impl Spool {
         let mut bytes = vec![0; len];
         file.read_exact(&mut bytes)?;
         serde_json::from_slice(&bytes).map_err(io::Error::other)
+    }
+}
+
+/// With all digits of numbers, which the command keeps and the library alone does not.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::of(&serde_json::from_str(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_equal_by_value_and_ordered() {
+        for equal in [
+            &["1", "1.0", "1e0", "0.1e1", "10E-1", "100e-2"][..],
+            &["0", "-0", "0.0", "0e5", "-0.00e-7"],
+            &["1180591620717411303424", "1180591620717411303424.0", "1.180591620717411303424e21"],
+            &["-1.10", "-1.1", "-11e-1"],
+            &["0.001", "1e-3"],
+        ] {
+            for one in equal {
+                assert_eq!(decimal(one), decimal(equal[0]), "{one}");
+            }
+        }
+        let ascending = [
+            "-1e300",
+            "-1180591620717411303425",
+            "-1180591620717411303424",
+            "-1.2",
+            "-1.1",
+            "-1e-9",
+            "0",
+            "1e-99999999999999999999",
+            "1e-400",
+            "1e-9",
+            "0.1",
+            "0.11",
+            "0.9",
+            "1",
+            "1.000000000000000000001",
+            "9.5",
+            "10",
+            "12345678901234.56788",
+            "12345678901234.56789",
+            "1180591620717411303424",
+            "1180591620717411303425",
+            "1e300",
+        ];
+        for two in ascending.windows(2) {
+            assert!(decimal(two[0]) < decimal(two[1]), "{two:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_the_same_by_the_value_of_their_numbers() {
+        let same = |text: &str| {
+            identity(&serde_json::from_str(text).unwrap()).map_err(ToString::to_string)
+        };
+        assert_eq!(same(r#"{"a": [1, 1.0], "b": "1"}"#), same(r#"{"b": "1", "a": [1e0, 1]}"#));
+        assert_ne!(same(r#""1""#), same("1"));
+        assert_ne!(same("1180591620717411303424"), same("1180591620717411303425"));
+        assert_eq!(same("[1E400]"), Err("1e+400".to_owned()));
     }
 }

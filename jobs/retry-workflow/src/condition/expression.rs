@@ -14,12 +14,19 @@ use std::cmp::Ordering;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-use crate::template::decimal::{Decimal, LARGEST};
-use crate::template::error::TemplateError;
+use crate::condition::decimal::{Decimal, LARGEST};
+
+/// A mistake in a condition: its position, the part that is wrong, and what to write instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    pub at: usize,
+    pub part: String,
+    pub message: String,
+}
 
 /// A condition on the values that `R` refers to.
 #[derive(Clone, Debug)]
-pub(crate) enum Expression<R> {
+pub enum Expression<R> {
     Literal(Value),
     Reference(R),
     Not(Box<Self>),
@@ -31,24 +38,25 @@ pub(crate) enum Expression<R> {
 
 /// An operator, and the orderings for which it holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     operator: &'static str,
     includes: fn(Ordering) -> bool,
 }
 
 /// An operator that begins with another one comes first.
-const COMPARISONS: [Comparison; 6] = [
+const COMPARISONS: [Comparison; 7] = [
     Comparison { operator: "==", includes: Ordering::is_eq },
     Comparison { operator: "!=", includes: Ordering::is_ne },
     Comparison { operator: "<=", includes: Ordering::is_le },
     Comparison { operator: ">=", includes: Ordering::is_ge },
     Comparison { operator: "<", includes: Ordering::is_lt },
     Comparison { operator: ">", includes: Ordering::is_gt },
+    Comparison { operator: "=", includes: Ordering::is_eq },
 ];
 
 /// The typing of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Types {
+pub enum Types {
     #[default]
     Json,
     /// All values are texts, as in a CSV: when compared with a number, a text is read as a number.
@@ -58,10 +66,10 @@ pub(crate) enum Types {
 impl<R> Expression<R> {
     /// Parses an expression; `reference` parses a bare path, or the inside of `${…}`, at a given
     /// position.
-    pub(crate) fn parse(
+    pub fn parse(
         text: &str,
         reference: impl FnMut(&str, usize) -> Result<R, String>,
-    ) -> Result<Self, TemplateError> {
+    ) -> Result<Self, ExpressionError> {
         let mut parser = Parser { text, at: 0, depth: 0, reference };
         let expression = parser.disjunction()?;
         parser.skip_blanks();
@@ -75,7 +83,7 @@ impl<R> Expression<R> {
     ///
     /// # Errors
     /// Values cannot be compared, or a value that has to be true or false is neither.
-    pub(crate) fn holds<'a>(
+    pub fn holds<'a>(
         &'a self,
         types: Types,
         value: &impl Fn(&'a R) -> Option<Cow<'a, Value>>,
@@ -120,7 +128,7 @@ impl<R> Expression<R> {
     }
 
     /// All references.
-    pub(crate) fn references(&self) -> Vec<&R> {
+    pub fn references(&self) -> Vec<&R> {
         match self {
             Self::Literal(_) => Vec::new(),
             Self::Reference(reference) => vec![reference],
@@ -138,7 +146,7 @@ impl Comparison {
     fn holds(self, types: Types, left: &Value, right: &Value) -> Result<bool, String> {
         if left.is_null() || right.is_null() {
             return Ok(match self.operator {
-                "==" => left == right,
+                "=" | "==" => left == right,
                 "!=" => left != right,
                 _ => false,
             });
@@ -160,7 +168,7 @@ impl Comparison {
             };
             format!("{} and {} cannot be compared{hint}", kind(left), kind(right))
         })?;
-        if matches!(left, Value::Bool(_)) && !matches!(self.operator, "==" | "!=") {
+        if matches!(left, Value::Bool(_)) && !matches!(self.operator, "=" | "==" | "!=") {
             return Err("true and false have no order: write `==` or `!=`".to_owned());
         }
         Ok((self.includes)(ordering))
@@ -168,7 +176,7 @@ impl Comparison {
 }
 
 /// Returns the order of two values, if they are of the same kind.
-pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
+pub fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
             // By their digits: large ids would be equal as floats.
@@ -193,7 +201,7 @@ pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Order
 }
 
 /// Parses a text as a number.
-pub(crate) fn number(text: &str) -> Option<Value> {
+pub fn number(text: &str) -> Option<Value> {
     let text = text.trim();
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -211,7 +219,7 @@ pub(crate) fn number(text: &str) -> Option<Value> {
     number.or_else(|| Number::from_f64(text.parse().ok()?)).map(Value::Number)
 }
 
-pub(crate) fn kind(value: &Value) -> String {
+pub fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => format!("`{value}`"),
@@ -243,19 +251,19 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
     }
 
     /// An error for the text from `at` to the next blank.
-    fn error(&self, at: usize, message: impl Into<String>) -> TemplateError {
+    fn error(&self, at: usize, message: impl Into<String>) -> ExpressionError {
         let rest = self.text.get(at..).unwrap_or_default();
         let part = rest.split(char::is_whitespace).next().unwrap_or_default().to_owned();
-        TemplateError { at, part, message: message.into() }
+        ExpressionError { at, part, message: message.into() }
     }
 
     /// An error for a token where an operator or the end was expected.
-    fn leftover(&self) -> TemplateError {
+    fn leftover(&self) -> ExpressionError {
         let word = self.rest().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let message = match self.rest().chars().next() {
             _ if word.eq_ignore_ascii_case("and") => "write `&&` for \"and\"",
             _ if word.eq_ignore_ascii_case("or") => "write `||` for \"or\"",
-            Some('=') => "write `==` to compare",
+            Some('=') => "write `==` or `=` to compare",
             Some('&') => "write `&&` for \"and\"",
             Some('|') => "write `||` for \"or\"",
             Some(')') => "this `)` has no matching `(`: remove it",
@@ -277,7 +285,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         is_next
     }
 
-    fn disjunction(&mut self) -> Result<Expression<R>, TemplateError> {
+    fn disjunction(&mut self) -> Result<Expression<R>, ExpressionError> {
         let mut left = self.conjunction()?;
         while self.accept("||") {
             left = Expression::Or(Box::new(left), Box::new(self.conjunction()?));
@@ -285,7 +293,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         Ok(left)
     }
 
-    fn conjunction(&mut self) -> Result<Expression<R>, TemplateError> {
+    fn conjunction(&mut self) -> Result<Expression<R>, ExpressionError> {
         let mut left = self.comparison()?;
         while self.accept("&&") {
             left = Expression::And(Box::new(left), Box::new(self.comparison()?));
@@ -293,7 +301,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         Ok(left)
     }
 
-    fn comparison(&mut self) -> Result<Expression<R>, TemplateError> {
+    fn comparison(&mut self) -> Result<Expression<R>, ExpressionError> {
         let left = self.unary()?;
         let Some(comparison) = self.operator() else {
             if self.accept_word("matches") {
@@ -324,7 +332,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         is_next
     }
 
-    fn regex(&mut self, left: Expression<R>) -> Result<Expression<R>, TemplateError> {
+    fn regex(&mut self, left: Expression<R>) -> Result<Expression<R>, ExpressionError> {
         self.skip_blanks();
         let at = self.at;
         let quote = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"'));
@@ -343,7 +351,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         }
     }
 
-    fn unary(&mut self) -> Result<Expression<R>, TemplateError> {
+    fn unary(&mut self) -> Result<Expression<R>, ExpressionError> {
         self.skip_blanks();
         let at = self.at;
         let nested = self.rest().starts_with('(')
@@ -372,7 +380,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         Ok(inner)
     }
 
-    fn operand(&mut self) -> Result<Expression<R>, TemplateError> {
+    fn operand(&mut self) -> Result<Expression<R>, ExpressionError> {
         let (at, rest) = (self.at, self.rest());
         let Some(first) = rest.chars().next() else {
             return Err(self.error(
@@ -388,7 +396,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             let part = &rest[..end + 3];
             return (self.reference)(inner[..end].trim(), at)
                 .map(Expression::Reference)
-                .map_err(|message| TemplateError { at, part: part.to_owned(), message });
+                .map_err(|message| ExpressionError { at, part: part.to_owned(), message });
         }
         if matches!(first, '\'' | '"') {
             return Ok(Expression::Literal(self.quoted(first)?.into()));
@@ -419,7 +427,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         if let Some(literal) = literal {
             return Ok(Expression::Literal(literal));
         }
-        (self.reference)(path, at).map(Expression::Reference).map_err(|message| TemplateError {
+        (self.reference)(path, at).map(Expression::Reference).map_err(|message| ExpressionError {
             at,
             part: path.to_owned(),
             message,
@@ -427,7 +435,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
     }
 
     /// A quoted text; a backslash escapes a quote or a backslash.
-    fn quoted(&mut self, quote: char) -> Result<String, TemplateError> {
+    fn quoted(&mut self, quote: char) -> Result<String, ExpressionError> {
         let open = self.at;
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
@@ -472,7 +480,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parsed(text: &str) -> Result<Expression<String>, TemplateError> {
+    fn parsed(text: &str) -> Result<Expression<String>, ExpressionError> {
         Expression::parse(text, |name, _| match name {
             "nobody" => Err("unknown".to_owned()),
             name => Ok(name.to_owned()),
@@ -496,6 +504,7 @@ mod tests {
     fn operators_bind_as_they_do_elsewhere() {
         for text in [
             "a == 1 || a == 2 && a == 3",
+            "a = 1 && s='x.rs' && n = null && t = true",
             "!(a == 1 && a == 2)",
             "!f && t",
             "!f == true",
@@ -544,7 +553,7 @@ mod tests {
     #[test]
     fn mistakes_have_their_place() {
         for (text, at, message) in [
-            ("a = 1", 2, "write `==`"),
+            ("a => 1", 3, "is missing here"),
             ("a == ", 5, "missing at the end"),
             ("a == 'x", 5, "no closing quote"),
             ("(a == 1", 0, "never closed"),

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 /// A segment of a path into an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PathPart {
+pub enum PathPart {
     Key(String),
     Index(usize),
 }
 
 /// Parses `.path.to[0].field`.
-pub(super) fn path(mut rest: &str) -> Option<Vec<PathPart>> {
+pub fn path(mut rest: &str) -> Option<Vec<PathPart>> {
     let mut path = Vec::new();
     while !rest.is_empty() {
         if let Some(key) = rest.strip_prefix('.') {
@@ -34,7 +34,7 @@ pub(super) fn path(mut rest: &str) -> Option<Vec<PathPart>> {
 
 /// Parses the path of a condition or of `sort_by`: `score`, `owner.id`, `item.score`, or `item` for
 /// the whole item.
-pub(crate) fn item_path(name: &str) -> Option<Vec<PathPart>> {
+pub fn item_path(name: &str) -> Option<Vec<PathPart>> {
     let below =
         name.strip_prefix("item").filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
     match below {
@@ -44,12 +44,12 @@ pub(crate) fn item_path(name: &str) -> Option<Vec<PathPart>> {
 }
 
 /// Returns whether a placeholder can refer to this key of an item.
-pub(crate) fn is_key(key: &str) -> bool {
+pub fn is_key(key: &str) -> bool {
     path(&format!(".{key}")).is_some_and(|path| path == [PathPart::Key(key.to_owned())])
 }
 
 /// The value at this path.
-pub(crate) fn at<'a>(item: &'a Value, path: &[PathPart]) -> Option<&'a Value> {
+pub fn at<'a>(item: &'a Value, path: &[PathPart]) -> Option<&'a Value> {
     path.iter().try_fold(item, |value, part| match part {
         PathPart::Key(key) => value.get(key),
         PathPart::Index(index) => value.get(index),

@@ -50,11 +50,11 @@ fn has_items(shown: &[u8]) -> bool {
 
 #[test]
 fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
-    let (presses, items) = (number("CTRL_CS", 8), number("CTRL_C_ITEMS", 1_200));
+    let (presses, items) = (number("CTRL_CS", 8), number("CTRL_C_ITEMS", 600));
     // The last third waits, so that no job ends before it is stopped.
     let fast = items / 3 * 2;
     let place = Place::with(&format!(
-        "name: job\nmap:\n  input: items.json\n  max_parallel: 8\n  agent_template:\n    - shell: '[ ${{item.id}} -lt {fast} ] || [ -e go ] || sleep 0.1; exec true'\n",
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 8\n  agent_template:\n    - shell: '[ ${{item.id}} -lt {fast} ] || [ -e go ] || sleep 0.3; exec true'\n",
     ));
     let ids: Vec<_> = (0..items).map(|id| id.to_string()).collect();
     let place = place.items(&ids.iter().map(String::as_str).collect::<Vec<_>>());

@@ -53,8 +53,6 @@ mod operation;
 mod listener;
 mod settings;
 mod run;
-#[cfg(feature = "tower")]
-pub(crate) mod layered;
 
 use core::fmt;
 

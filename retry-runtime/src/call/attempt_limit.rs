@@ -82,7 +82,7 @@ macro_rules! never_times_out {
 }
 
 /// No limits on time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Untimed;
 
 impl Untimed {

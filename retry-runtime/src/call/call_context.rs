@@ -34,8 +34,6 @@ pub struct CallContext<'a> {
     pub(crate) is_cancelled: bool,
     /// Set if attempts may run at once, as the policy says.
     pub(crate) may_hedge: bool,
-    /// Set unless the request or the state that an attempt needs is gone.
-    pub(crate) can_repeat: bool,
     /// Set if the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
     /// The options of a retrier; a function has them in its site.
@@ -64,7 +62,6 @@ impl<'a> CallContext<'a> {
             waits_for_breaker: false,
             is_cancelled: false,
             may_hedge: false,
-            can_repeat: true,
             is_evaluated: false,
             end: EndOptions::DEFAULT,
         }

@@ -9,7 +9,6 @@ use core::task::{Context, Poll, Waker, ready};
 use retry_rules::Policy;
 
 use crate::base::clock::Instant;
-use crate::call::attempt::Attempt;
 use crate::call::attempt_limit::{CallLimits, CallTiming};
 use crate::call::call_context::{CallContext, LimitKind, Timing};
 use crate::call::hedge::race::{HedgePolicy, Members, Race, RaceContext};
@@ -26,8 +25,8 @@ use crate::protect::quota::RetryQuota;
 /// The attempts of a call, each with its hedges as the members of a race. The failure of an earlier
 /// attempt may be kept.
 pub(crate) trait Attempts: Members {
-    /// Begins an attempt in slot 0, with this context.
-    fn begin(&mut self, attempt: &mut dyn FnMut() -> Attempt);
+    /// Begins an attempt in slot 0, the next one of this session.
+    fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
 
     /// Returns whether the outcome in hand is a success.
     fn has_succeeded(&self) -> bool;
@@ -36,7 +35,7 @@ pub(crate) trait Attempts: Members {
     fn clear(&mut self);
 
     /// Passes the verdict on the failure in hand, whose judgement may be known.
-    fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(Verdict<'_>));
+    fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(&Verdict<'_>));
 
     /// Passes the failure in hand, which will be retried, to the listeners of the call.
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
@@ -49,9 +48,6 @@ pub(crate) trait Attempts: Members {
 
     /// Takes the outcome in hand again that was kept; returns whether there was one.
     fn restore(&mut self) -> bool;
-
-    /// Returns `true` if another attempt can be made.
-    fn can_repeat(&self) -> bool;
 }
 
 /// The surroundings of a call while it is polled.
@@ -134,6 +130,19 @@ impl<'r> Driver<'r> {
         Self { stage: Stage::Failed, permit, session: Session::timed(None) }
     }
 
+    /// A call without limits, hedges or permits that has waited, or waits.
+    #[cfg(feature = "tower")]
+    pub(crate) fn resumed(session: Session) -> Self {
+        let stage = if session.is_waiting() { Stage::Wait } else { Stage::Attempt };
+        Self { stage, permit: None, session: session.with_timer(None) }
+    }
+
+    /// The progress of such a call, to be stored.
+    #[cfg(feature = "tower")]
+    pub(crate) fn suspended(self) -> Session {
+        self.session.with_timer(crate::call::attempt_limit::Untimed)
+    }
+
     /// Drops all that the call holds.
     pub(crate) fn end(&mut self) {
         drop(mem::take(&mut self.session));
@@ -202,7 +211,7 @@ impl<'r> Driver<'r> {
             }
         }
         // If it panics, its permit is dropped during the panic, which counts as a failure.
-        attempts.begin(&mut || self.session.attempt(&around.context));
+        attempts.begin(&self.session, &around.context);
         self.permit = own;
         if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
             guarded.limits.set_timed_out(None);
@@ -318,14 +327,16 @@ impl<'r> Driver<'r> {
         race: Option<&Race<'r>>,
     ) -> Option<Finished> {
         let context = &mut around.context;
-        context.can_repeat = attempts.can_repeat();
         let (session, permit, mut next) = (&mut self.session, &mut self.permit, None);
         attempts.verdict(known, &mut |verdict| {
+            let mut extended;
             let mut verdict = verdict;
             if let Some(losers) = race.and_then(Race::losers) {
-                losers.extend(&mut verdict);
+                extended = *verdict;
+                losers.extend(&mut extended);
+                verdict = &extended;
             }
-            next = Some(session.failed_in(context, permit.take(), &verdict));
+            next = Some(session.failed_in(context, permit.take(), verdict));
         });
         let timing = self.session.timer.timing();
         match next {

@@ -97,6 +97,24 @@ impl<K, T> Session<K, T> {
         self.known().is_some_and(|progress| progress.made > 0)
     }
 
+    /// Returns whether the call has waited, or waits.
+    #[cfg(feature = "tower")]
+    pub(crate) fn has_waited(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Returns whether a wait is under way.
+    #[cfg(feature = "tower")]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.known().is_some_and(|progress| progress.is_waiting)
+    }
+
+    /// This session with another timer.
+    #[cfg(feature = "tower")]
+    pub(crate) fn with_timer<U>(self, timer: U) -> Session<K, U> {
+        Session { waiting: self.waiting, timer }
+    }
+
     /// Returns the context of the attempt that is about to begin, of an annotated function.
     pub fn race<'a, 'r>(
         &self,

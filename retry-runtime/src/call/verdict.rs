@@ -22,6 +22,8 @@ pub struct Verdict<'a> {
     pub error: ErrorDisplay<'a>,
     /// Sets the wait that follows.
     wait_by: Option<WaitBy<'a>>,
+    /// Set unless the request or the state that an attempt needs is gone.
+    pub(crate) can_repeat: bool,
     /// The failures of hedges that ended before, if the call keeps its failures.
     pub(crate) past: &'a [PastFailure],
 }
@@ -113,7 +115,7 @@ impl Judgement {
     /// Returns the verdict on a failure that events show as `error`.
     #[must_use]
     pub(crate) const fn on(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
-        Verdict { judgement: self, error, wait_by: None, past: &[] }
+        Verdict { judgement: self, error, wait_by: None, can_repeat: true, past: &[] }
     }
 
     /// Extends the waits to the longest ones, `other` included.

@@ -1,6 +1,8 @@
 //! [`CallState`]: the attempts of one call of a retrier, and what its driver sees of them.
 
 use core::future::Future;
+#[cfg(feature = "tower")]
+use core::mem;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -55,7 +57,9 @@ pin_project_lite::pin_project! {
 /// the compiler calls functions that find nothing to drop.
 pub(crate) struct DrivenCall<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
-struct Progress<'r, T, E, Fut> {
+/// The progress of a call that has a driver, apart from its attempt in slot 0.
+pub(crate) struct Progress<'r, T, E, Fut> {
+    // In this order: the attempts are dropped before their permits.
     extra: Option<Box<Extra<T, E, Fut>>>,
     driver: Driver<'r>,
 }
@@ -76,12 +80,6 @@ impl<T, E, Fut> Extra<T, E, Fut> {
     }
 }
 
-impl<'r, T, E, Fut> DrivenCall<'r, T, E, Fut> {
-    const fn new(driver: Driver<'r>) -> Self {
-        Self(ManuallyDrop::new(Progress { extra: None, driver }))
-    }
-}
-
 impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
     #[cold]
     #[inline(never)]
@@ -93,17 +91,36 @@ impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
     }
 }
 
-/// The failure of the first attempt of a call without limits or hedges.
-pub(crate) struct FirstFailure<'r, T, E, F> {
-    /// An error, or a value with its fault.
-    pub(crate) outcome: (Result<T, E>, Option<F>),
-    pub(crate) permit: Option<Permit<'r>>,
+/// The outcome of a failed attempt: an error, or a value with its fault.
+pub(crate) type FailedOutcome<T, E, F> = (Result<T, E>, Option<F>);
+
+impl<V> Common<V> {
+    /// Returns the value of an attempt that has succeeded.
+    ///
+    /// # Errors
+    /// The outcome of an attempt that has failed.
+    #[inline(always)]
+    pub(crate) fn value<T, E>(
+        &self,
+        outcome: Result<T, E>,
+    ) -> Result<T, FailedOutcome<T, E, V::Failure>>
+    where
+        V: Values<T>,
+    {
+        match outcome {
+            Ok(value) => match self.values.failure(&value) {
+                None => Ok(value),
+                fault => Err((Ok(value), fault)),
+            },
+            error => Err((error, None)),
+        }
+    }
 }
 
 /// The attempts of a call: all that depends on the operation.
 trait Slots<T, E> {
     /// As [`Attempts::begin`].
-    fn begin(&mut self, attempt: &mut dyn FnMut() -> Attempt);
+    fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
 
     /// As [`Members::join`].
     fn join(&mut self) -> bool;
@@ -133,8 +150,8 @@ struct OperationSlots<'p, Op, T, E, Fut> {
 impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
     for OperationSlots<'_, Op, T, E, Fut>
 {
-    fn begin(&mut self, attempt: &mut dyn FnMut() -> Attempt) {
-        let attempt = self.operation.begin(attempt, Seal);
+    fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
+        let attempt = self.operation.begin(session.number(), || session.attempt(context), Seal);
         self.first.set(attempt);
     }
 
@@ -213,7 +230,7 @@ impl<T, E, V: Values<T>> Members for Calling<'_, T, E, V> {
 
     fn judge(&mut self, with: &mut dyn FnMut(Verdict<'_>)) {
         if !self.has_succeeded() {
-            self.verdict(None, with);
+            self.verdict(None, &mut |verdict| with(*verdict));
         }
     }
 
@@ -225,8 +242,8 @@ impl<T, E, V: Values<T>> Members for Calling<'_, T, E, V> {
 }
 
 impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
-    fn begin(&mut self, attempt: &mut dyn FnMut() -> Attempt) {
-        self.slots.begin(attempt);
+    fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
+        self.slots.begin(session, context);
     }
 
     fn has_succeeded(&self) -> bool {
@@ -237,20 +254,22 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
         self.slots.clear();
     }
 
-    fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(Verdict<'_>)) {
+    fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(&Verdict<'_>)) {
         let Some(outcome) = &self.outcome else { return };
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);
         let failed = FailedAttempt::of(outcome, value);
         let when = self.when.as_mut().map(|when| &mut **when as _);
-        let (rules, attempt) = (self.rules, self.slots.ended().0);
-        let of_call = &mut *self.on_retry;
-        let failing = Failing { rules, failed, known, attempt, when, of_call };
+        let (attempt, can_repeat) = self.slots.ended();
+        let (rules, of_call) = (self.rules, &mut *self.on_retry);
+        let failing = Failing { rules, failed, known, attempt, can_repeat, when, of_call };
         self.common.settings.judge(failing, with);
     }
 
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let Some(outcome) = &self.outcome else { return };
-        self.rules.announce(attempt_failure(outcome), session, context, self.on_retry);
+        if self.on_retry.listens(Seal) || self.rules.listen() {
+            self.rules.announce(attempt_failure(outcome), session, context, self.on_retry);
+        }
     }
 
     fn interrupt(&mut self, interrupted: Interrupted) {
@@ -266,10 +285,6 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
         let Some(kept) = self.slots.take_kept() else { return false };
         self.outcome = Some(kept);
         true
-    }
-
-    fn can_repeat(&self) -> bool {
-        self.slots.ended().1
     }
 }
 
@@ -298,18 +313,11 @@ impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
 }
 
 impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
-    /// A call whose first attempt has begun.
-    #[inline(always)]
-    pub(crate) const fn begun(attempt: Option<Fut>) -> Self {
-        Self::Begun { attempt, rest: None }
-    }
-
     /// Polls the call, which uses the breaker and the quota of `lent`.
     #[inline(always)]
     pub(crate) fn poll<Op, V, W, L>(
         mut self: Pin<&mut Self>,
-        parts: &mut CallParts<'_, Op, E, V, W, L>,
-        lent: Option<&'r RetrierSettings>,
+        parts: &mut CallParts<'r, Op, E, V, W, L>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, RetryError<E>>>
     where
@@ -318,81 +326,105 @@ impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
         W: FnMut(&E) -> bool,
         L: Listener<E>,
     {
-        let operation = &mut parts.operation;
-        match ready!(self.as_mut().poll_first(parts.common, operation, lent, cx)) {
-            Ok(value) => Poll::Ready(Ok(value)),
-            Err(first) => self.drive(parts, lent, Some(cx), first),
-        }
-    }
-
-    /// Polls the first attempt of a call without limits or hedges.
-    ///
-    /// # Errors
-    /// Its failure, or `None` if the call has got further, or needs a driver from the first attempt
-    /// on.
-    #[inline(always)]
-    #[expect(clippy::type_complexity, reason = "a value, or a failure")]
-    pub(crate) fn poll_first<Op, V>(
-        mut self: Pin<&mut Self>,
-        common: &Common<V>,
-        operation: &mut Op,
-        lent: Option<&'r RetrierSettings>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<T, Option<FirstFailure<'r, T, E, V::Failure>>>>
-    where
-        Op: Operation<Fut, T, E>,
-        V: Values<T>,
-    {
+        let CallParts { common, operation, .. } = parts;
         let settings = &common.settings;
         // If the operation panics, it is dropped during the panic, which counts as a failure.
         let mut permit = None;
-        if matches!(*self, Self::Unbegun) {
-            if !settings.is_plain {
-                match settings.admit_first(lent) {
-                    Ok(own) => permit = own,
-                    Err(NeedsDriver) => return Poll::Ready(Err(None)),
+        let first = 'first: {
+            if matches!(*self, Self::Unbegun) {
+                if !settings.is_plain {
+                    match settings.admit_first() {
+                        Ok(own) => permit = own,
+                        Err(NeedsDriver) => break 'first None,
+                    }
                 }
+                let context = || Session::<()>::new().attempt(&settings.around(None, true).context);
+                let attempt = operation.begin(1, context, Seal);
+                self.set(Self::Begun { attempt, rest: None });
             }
-            let context = || Session::<()>::new().attempt(&settings.around(None, true).context);
-            let attempt = operation.begin(context, Seal);
-            self.set(Self::begun(attempt));
-        }
-        let (attempt, rest) = match self.as_mut().project() {
-            CallStateProjection::Begun { attempt, rest } if rest.is_none() => {
-                (attempt.as_pin_mut(), rest)
-            }
-            _ => return Poll::Ready(Err(None)),
-        };
-        let Some(attempt) = attempt else { return Poll::Ready(Err(None)) };
-        let Poll::Ready(output) = attempt.poll(cx) else {
-            if permit.is_some() {
-                *rest = Some(DrivenCall::new(Driver::of_first(permit)));
-            }
-            return Poll::Pending;
-        };
-        let outcome = match operation.end(output) {
-            Ok(value) => match common.values.failure(&value) {
-                None => {
+            let CallStateProjection::Begun { attempt, rest } = self.as_mut().project() else {
+                break 'first None;
+            };
+            let Some(attempt) = attempt.as_pin_mut().filter(|_| rest.is_none()) else {
+                break 'first None;
+            };
+            let Poll::Ready(output) = attempt.poll(cx) else {
+                if permit.is_some() {
+                    *rest = Some(DrivenCall::new(Driver::of_first(permit)));
+                }
+                return Poll::Pending;
+            };
+            match common.value(operation.end(output)) {
+                Ok(value) => {
                     self.set(Self::Succeeded);
-                    settings.succeeded_first(permit, lent);
+                    settings.succeeded_first(permit);
                     return Poll::Ready(Ok(value));
                 }
-                fault => (Ok(value), fault),
-            },
-            error => (error, None),
+                Err(failed) => Some((failed, permit)),
+            }
         };
-        Poll::Ready(Err(Some(FirstFailure { outcome, permit })))
+        self.drive(parts, cx, first)
     }
 
-    /// Polls the call wherever it stands, or after its `first` attempt has failed. Without `cx`, the thread sleeps during waits.
+    /// Polls the call wherever it stands, or after its first attempt, which had this permit, has
+    /// failed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn drive<Op, V, W, L>(
+    #[expect(clippy::type_complexity, reason = "a failure and a permit")]
+    fn drive<Op, V, W, L>(
         mut self: Pin<&mut Self>,
+        parts: &mut CallParts<'r, Op, E, V, W, L>,
+        cx: &mut Context<'_>,
+        first: Option<(FailedOutcome<T, E, V::Failure>, Option<Permit<'r>>)>,
+    ) -> Poll<Result<T, RetryError<E>>>
+    where
+        Op: Operation<Fut, T, E>,
+        V: Values<T>,
+        W: FnMut(&E) -> bool,
+        L: Listener<E>,
+    {
+        let settings = &parts.common.settings;
+        let mut failed = None;
+        if matches!(*self, Self::Unbegun) {
+            let rest = Some(DrivenCall::new(settings.driver()));
+            self.set(Self::Begun { attempt: None, rest });
+        }
+        let CallStateProjection::Begun { attempt, rest } = self.project() else {
+            panic!("a call is polled after it has ended")
+        };
+        if let Some((first, permit)) = first {
+            failed = Some(first);
+            *rest = Some(DrivenCall::new(Driver::after_first(permit)));
+        }
+        let Some(DrivenCall(progress)) = rest else { unreachable!("the first attempt has ended") };
+        progress.poll(attempt, parts, Some(settings), Some(cx), failed)
+    }
+}
+
+impl<'r, T, E, Fut> Progress<'r, T, E, Fut> {
+    pub(crate) const fn of(driver: Driver<'r>) -> Self {
+        Self { extra: None, driver }
+    }
+}
+
+impl<'r, T, E, Fut> DrivenCall<'r, T, E, Fut> {
+    const fn new(driver: Driver<'r>) -> Self {
+        Self(ManuallyDrop::new(Progress::of(driver)))
+    }
+}
+
+impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
+    /// Polls the call, with its attempt in slot 0, or after its first attempt has `failed`. Without
+    /// `cx`, the thread sleeps during waits. It uses the breaker and the quota of `lent`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn poll<Op, V, W, L>(
+        &mut self,
+        first: Pin<&mut Option<Fut>>,
         parts: &mut CallParts<'_, Op, E, V, W, L>,
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
-        first: Option<FirstFailure<'r, T, E, V::Failure>>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>>
     where
         Op: Operation<Fut, T, E>,
@@ -401,32 +433,41 @@ impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
         L: Listener<E>,
     {
         let CallParts { common, rules, operation, when, on_retry } = parts;
-        if matches!(*self, Self::Unbegun) {
-            let settings = &common.settings;
-            let driver = Driver::new(&settings.policy, settings.needs_timer);
-            let rest = Some(DrivenCall::new(driver));
-            self.set(Self::Begun { attempt: None, rest });
-        }
-        let CallStateProjection::Begun { attempt, rest } = self.project() else {
-            panic!("a call is polled after it has ended")
+        let (outcome, fault) = match failed {
+            Some((outcome, fault)) => (Some(attempt_result(outcome)), fault),
+            None => (None, None),
         };
-        let (mut outcome, mut fault) = (None, None);
-        if let Some(FirstFailure { outcome: first, permit }) = first {
-            (outcome, fault) = (Some(attempt_result(first.0)), first.1);
-            *rest = Some(DrivenCall::new(Driver::after_first(permit)));
-        }
-        let of_first = || DrivenCall::new(Driver::of_first(None));
-        let DrivenCall(progress) = rest.get_or_insert_with(of_first);
-        let Progress { extra, driver } = &mut **progress;
-        let calling = Calling {
-            common,
-            rules,
-            slots: &mut OperationSlots { operation, first: attempt, extra },
-            when: when.as_mut().map(|when| when as _),
-            on_retry,
-            outcome,
-            fault,
-        };
+        let Self { extra, driver } = self;
+        let slots = &mut OperationSlots { operation, first, extra };
+        let when = when.as_mut().map(|when| when as _);
+        let calling = Calling { common, rules, slots, when, on_retry, outcome, fault };
         calling.drive(driver, lent, cx)
+    }
+
+    /// Polls the call of a plain retrier, whose waits are in this session.
+    #[cfg(feature = "tower")]
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn poll_plain<Op, V, W, L>(
+        session: &mut Session,
+        first: Pin<&mut Option<Fut>>,
+        parts: &mut CallParts<'_, Op, E, V, W, L>,
+        cx: &mut Context<'_>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
+    ) -> Poll<Result<T, RetryError<E>>>
+    where
+        Op: Operation<Fut, T, E>,
+        V: Values<T>,
+        W: FnMut(&E) -> bool,
+        L: Listener<E>,
+    {
+        let driver = match failed {
+            Some(_) => Driver::after_first(None),
+            None => Driver::resumed(mem::take(session)),
+        };
+        let mut progress = Self::of(driver);
+        let polled = progress.poll(first, parts, None, Some(cx), failed);
+        *session = progress.driver.suspended();
+        polled
     }
 }

@@ -4,6 +4,9 @@ use core::future::Future;
 use std::sync::Arc;
 
 use super::Retrier;
+use super::attempts::CallParts;
+#[cfg(feature = "tower")]
+use super::attempts::FailedOutcome;
 use super::decider::Decider;
 use super::operation::WithState;
 use super::run::Run;
@@ -11,6 +14,12 @@ use super::run::attempt_future::AttemptFuture;
 use super::values::Values;
 use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
+#[cfg(feature = "tower")]
+use crate::outcome::ended::{Ended, Reason};
+#[cfg(feature = "tower")]
+use crate::outcome::error::RetryError;
+#[cfg(feature = "tower")]
+use crate::outcome::interrupted::AttemptError;
 
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call. Await the result, after
@@ -91,6 +100,55 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        Run::new(&self.common, self.decider.rules(), operation)
+        Run::of(self.parts(operation))
+    }
+
+    /// The parts of a call without closures of its own.
+    #[inline]
+    pub(crate) fn parts<E, Kind, Op>(
+        &self,
+        operation: Op,
+    ) -> CallParts<'_, Op, E, V, fn(&E) -> bool, ()>
+    where
+        D: Decider<E, Kind>,
+    {
+        let (common, rules) = (&self.common, self.decider.rules());
+        CallParts { common, rules, operation, when: None, on_retry: () }
+    }
+
+    /// Returns whether an attempt needs nothing but to be made: no breaker, quota, time limit or
+    /// hedge.
+    #[cfg(feature = "tower")]
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.common.settings.is_plain
+    }
+
+    /// Returns the value of the first attempt of a plain retrier.
+    ///
+    /// # Errors
+    /// The outcome of the attempt, which has failed.
+    #[cfg(feature = "tower")]
+    #[inline(always)]
+    pub(crate) fn value<T, E>(
+        &self,
+        outcome: Result<T, E>,
+    ) -> Result<T, FailedOutcome<T, E, V::Failure>>
+    where
+        V: Values<T>,
+    {
+        let value = self.common.value(outcome)?;
+        self.common.settings.succeeded_first(None);
+        Ok(value)
+    }
+
+    /// Returns the end of a call whose service failed its readiness check, and must not be called.
+    #[cfg(feature = "tower")]
+    pub(crate) fn never_called<E, Kind>(&self, error: E) -> RetryError<E>
+    where
+        D: Decider<E, Kind>,
+    {
+        let ended = Ended::without_attempt(Reason::NotRetryable, None);
+        RetryError::new(AttemptError::Error(error), ended, self.decider.rules().source_of)
     }
 }

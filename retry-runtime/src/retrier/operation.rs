@@ -15,10 +15,10 @@ pub trait Operation<Fut: Future, T, E> {
     /// The type that the call returns.
     type Output;
 
-    /// Begins an attempt, which `context` describes. If it returns `None`, the attempt begins when
-    /// [`poll_begun`](Self::poll_begun) is ready.
+    /// Begins attempt `number`, which `context` describes. If it returns `None`, the attempt begins
+    /// when [`poll_begun`](Self::poll_begun) is ready.
     #[doc(hidden)]
-    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut>;
+    fn begin(&mut self, number: u32, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut>;
 
     /// Polls the attempt until it begins, or fails before that.
     ///
@@ -67,7 +67,7 @@ where
     type Output = Result<T, RetryError<E>>;
 
     #[inline(always)]
-    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
+    fn begin(&mut self, _: u32, _: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
         Some(self())
     }
 
@@ -109,7 +109,7 @@ where
 {
     type Output = (Option<S>, Result<T, RetryError<E>>);
 
-    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
+    fn begin(&mut self, _: u32, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
         let Some(state) = self.state.take() else {
             unreachable!("without its state nothing is repeated")
         };

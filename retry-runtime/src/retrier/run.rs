@@ -14,10 +14,8 @@ use core::time::Duration;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
 use crate::retrier::attempts::{CallParts, CallState};
-use crate::retrier::decider::ErrorRules;
 use crate::retrier::listener::{Listener, Listeners, WaitsBy};
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::Common;
 use crate::retrier::values::Values;
 
 pin_project_lite::pin_project! {
@@ -52,14 +50,8 @@ pin_project_lite::pin_project! {
     }
 }
 
-impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
-    pub(super) fn new(common: &'r Common<V>, rules: &'r ErrorRules<E>, operation: Op) -> Self {
-        Self::of(CallParts { common, rules, operation, when: None, on_retry: () })
-    }
-}
-
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
-    fn of(parts: CallParts<'r, Op, E, V, W, L>) -> Self {
+    pub(super) fn of(parts: CallParts<'r, Op, E, V, W, L>) -> Self {
         Self { parts, state: CallState::Unbegun }
     }
 }
@@ -149,8 +141,7 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let this = self.project();
-        let lent = Some(&this.parts.common.settings);
-        let result = ready!(this.state.poll(this.parts, lent, cx));
+        let result = ready!(this.state.poll(this.parts, cx));
         Poll::Ready(this.parts.operation.finish(result))
     }
 }

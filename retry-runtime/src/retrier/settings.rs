@@ -2,13 +2,15 @@
 //! does between its attempts, async or not.
 
 use core::cell::RefCell;
+use core::mem;
+
 use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 use crate::call::call_context::CallContext;
-use crate::call::driver::{Around, DriverSession};
+use crate::call::driver::{Around, Driver, DriverSession};
 use crate::call::session::{Session, succeeded_first_try};
 use crate::call::verdict::{Judgement, Verdict};
 use crate::event::retry_event::Failure;
@@ -46,7 +48,7 @@ pub(crate) struct RetrierSettings {
 /// The parts of a retrier that do not depend on its error type, behind one reference.
 #[derive(Clone)]
 pub(crate) struct Common<V> {
-    pub(super) settings: RetrierSettings,
+    pub(crate) settings: RetrierSettings,
     pub(super) values: V,
 }
 
@@ -58,6 +60,8 @@ pub(super) struct Failing<'a, E> {
     pub(super) known: Option<Judgement>,
     /// The context of the attempt, in which it may have ruled on its own failure.
     pub(super) attempt: Option<&'a Attempt>,
+    /// Set if another attempt can be made.
+    pub(super) can_repeat: bool,
     /// The predicate of the call.
     pub(super) when: Option<&'a mut dyn FnMut(&E) -> bool>,
     /// The other closures of the call, which may set the wait.
@@ -149,33 +153,37 @@ impl RetrierSettings {
     /// # Errors
     /// The attempt has limits or hedges, or its breaker is not closed.
     #[inline(never)]
-    pub(super) fn admit_first<'r>(
-        &self,
-        lent: Option<&'r Self>,
-    ) -> Result<Option<Permit<'r>>, NeedsDriver> {
-        match Self::breaker(lent) {
+    pub(super) fn admit_first(&self) -> Result<Option<Permit<'_>>, NeedsDriver> {
+        match Self::breaker(Some(self)) {
             _ if self.needs_timer => Err(NeedsDriver),
             Some(breaker) => breaker.admit_closed().map(Some).map_err(|_| NeedsDriver),
             None => Ok(None),
         }
     }
 
+    /// Begins a call that needs a driver from its first attempt on.
+    pub(crate) fn driver<'r>(&self) -> Driver<'r> {
+        Driver::new(&self.policy, self.needs_timer)
+    }
+
     /// The first attempt, which has no limits or hedges, has succeeded.
     #[inline(always)]
-    pub(super) fn succeeded_first(&self, permit: Option<Permit<'_>>, lent: Option<&Self>) {
+    pub(super) fn succeeded_first(&self, permit: Option<Permit<'_>>) {
         if self.is_plain {
+            // There is none, and nothing to drop.
+            mem::forget(permit);
             succeeded_first_try(self.origin());
         } else {
-            self.succeeded_protected(permit, lent);
+            self.succeeded_protected(permit);
         }
     }
 
     #[inline(never)]
-    fn succeeded_protected(&self, permit: Option<Permit<'_>>, lent: Option<&Self>) {
+    fn succeeded_protected(&self, permit: Option<Permit<'_>>) {
         if let Some(permit) = permit {
             permit.success();
         }
-        Session::<()>::new().succeeded(self.origin(), Self::quota(lent));
+        Session::<()>::new().succeeded(self.origin(), Self::quota(Some(self)));
     }
 
     /// Reports, once, that the policy in force is not the one that was given.
@@ -199,21 +207,22 @@ impl RetrierSettings {
     /// Passes the verdict on a failed attempt.
     #[cold]
     #[inline(never)]
-    pub(super) fn judge<E>(&self, failing: Failing<'_, E>, with: &mut dyn FnMut(Verdict<'_>)) {
+    pub(super) fn judge<E>(&self, failing: Failing<'_, E>, with: &mut dyn FnMut(&Verdict<'_>)) {
         self.warn();
-        let Failing { rules, failed, known, attempt, when, of_call } = failing;
+        let Failing { rules, failed, known, attempt, can_repeat, when, of_call } = failing;
         let of_call = RefCell::new(of_call);
         let wait_by =
             |attempt, due| rules.wait_by(&failed, attempt, due, &mut **of_call.borrow_mut());
-        let verdict = match known {
+        let mut verdict = match known {
             Some(known) => known.on(rules.shown(&failed)),
             None => self.verdict(rules, &failed, when),
         };
-        let mut verdict = verdict.waiting_by(&wait_by);
+        verdict = verdict.waiting_by(&wait_by);
+        verdict.can_repeat = can_repeat;
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }
-        with(verdict);
+        with(&verdict);
     }
 }
 
@@ -228,10 +237,8 @@ impl<E> ErrorRules<E> {
         context: &CallContext<'_>,
         on_retry: &mut dyn Listener<E>,
     ) {
-        if on_retry.listens(Seal) || self.listen() {
-            let event = session.event(context, failure);
-            self.on_retry(&event);
-            on_retry.call(&event, Seal);
-        }
+        let event = session.event(context, failure);
+        self.on_retry(&event);
+        on_retry.call(&event, Seal);
     }
 }

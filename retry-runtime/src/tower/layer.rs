@@ -243,6 +243,15 @@ impl<D, Kind, R, C> RetryLayer<D, Kind, R, C> {
         Self { parts: Shared::Counted(Arc::new(parts)), kind: PhantomData }
     }
 
+    /// A layer with a copy of the parts. Compiled once for all services.
+    #[inline(never)]
+    fn copied(&self) -> Self
+    where
+        Parts<D, R, C>: Clone,
+    {
+        Self::of(self.parts().clone())
+    }
+
     #[inline]
     pub(super) fn parts(&self) -> &Parts<D, R, C> {
         self.parts.as_ref()
@@ -256,7 +265,7 @@ impl<S, D: Clone, Kind, R: Clone, C: Clone> Layer<S> for RetryLayer<D, Kind, R, 
         let layer = match &self.parts {
             Shared::Static(_) => self.clone(),
             // A copy for each service, so that those on different threads do not share a count.
-            Shared::Counted(parts) => Self::of(Parts::clone(parts)),
+            Shared::Counted(_) => self.copied(),
         };
         RetryService { inner, layer }
     }

@@ -71,8 +71,8 @@ where
 {
     type Output = Result<S::Response, RetryError<S::Error>>;
 
-    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
-        match context().number() {
+    fn begin(&mut self, number: u32, _: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
+        match number {
             // The service is known to be ready.
             1 => self.first(),
             attempt => {

@@ -9,10 +9,12 @@ use core::task::{Context, Poll, ready};
 use tower_service::Service;
 
 use super::RetryLayer;
+use super::layer::Parts;
 use super::requests::{ByClone, Requests};
 use super::sending::{Sending, Source};
+use crate::call::session::Session;
 use crate::outcome::error::RetryError;
-use crate::retrier::attempts::CallState;
+use crate::retrier::attempts::Progress;
 use crate::retrier::{AllSucceed, Decider, Readable, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
@@ -115,7 +117,8 @@ where
             return RetryFuture::guarded(call(layer, source));
         }
         let attempt = Sending::new(&mut source, parts).first();
-        RetryFuture { state: State::Plain { call: CallState::begun(attempt), source, layer } }
+        let waits = Session::new();
+        RetryFuture { state: State::Plain { attempt, waits, source, layer } }
     }
 }
 
@@ -156,7 +159,8 @@ pin_project_lite::pin_project! {
         /// The retrier needs nothing but attempts.
         Plain {
             #[pin]
-            call: CallState<'static, S::Response, S::Error, S::Future>,
+            attempt: Option<S::Future>,
+            waits: Session,
             source: Source<S, Q>,
             layer: L,
         },
@@ -196,9 +200,8 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let end = ready!(match self.as_mut().project().state.project() {
-            StateProjection::Plain { call, source, layer } => {
-                let parts = layer.parts();
-                parts.retrier.poll_plain(call, Sending::new(source, parts), cx)
+            StateProjection::Plain { attempt, waits, source, layer } => {
+                poll_plain(attempt, waits, source, layer.parts(), cx)
             }
             StateProjection::Guarded { call } => call.as_mut().poll(cx),
             StateProjection::Ended => panic!("a call is polled after it has ended"),
@@ -210,6 +213,32 @@ where
 }
 
 retry_rules::partial_debug!([S: Service<Q>, Q, D, Kind, R, C] RetryFuture<S, Q, D, Kind, R, C>);
+
+/// Polls a call of a retrier that needs nothing but attempts.
+#[inline(always)]
+fn poll_plain<S, Q, D, Kind, R, C>(
+    mut attempt: Pin<&mut Option<S::Future>>,
+    waits: &mut Session,
+    source: &mut Source<S, Q>,
+    parts: &Parts<D, R, C>,
+    cx: &mut Context<'_>,
+) -> Poll<End<S::Response, S::Error>>
+where
+    S: Service<Q> + Clone,
+    D: Decider<S::Error, Kind>,
+    R: Values<S::Response>,
+    C: Requests<Q>,
+{
+    let (retrier, mut failed) = (&parts.retrier, None);
+    if let (false, Some(first)) = (waits.has_waited(), attempt.as_mut().as_pin_mut()) {
+        match retrier.value(ready!(first.poll(cx))) {
+            Ok(value) => return Poll::Ready(Ok(value)),
+            Err(first) => failed = Some(first),
+        }
+    }
+    let mut parts = retrier.parts(Sending::new(source, parts));
+    Progress::poll_plain(waits, attempt, &mut parts, cx, failed)
+}
 
 /// Makes one call, of a retrier that lends it its breaker and its quota.
 //
@@ -227,10 +256,11 @@ where
 {
     async move {
         let parts = layer.parts();
-        let mut call = pin!(CallState::Unbegun);
-        poll_fn(|cx| {
-            parts.retrier.poll_guarded(call.as_mut(), Sending::new(&mut source, parts), cx)
-        })
-        .await
+        let mut parts = parts.retrier.parts(Sending::new(&mut source, parts));
+        let lent = Some(&parts.common.settings);
+        let mut progress = Progress::of(parts.common.settings.driver());
+        // Dropped before the permits.
+        let mut first = pin!(None);
+        poll_fn(|cx| progress.poll(first.as_mut(), &mut parts, lent, Some(cx), None)).await
     }
 }

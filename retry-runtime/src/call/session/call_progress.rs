@@ -40,6 +40,8 @@ pub(super) struct CallProgress {
     pub(super) ended_in_value: bool,
     /// Set if a timer has been set for the wait under way.
     pub(super) is_sleeping: bool,
+    /// Set while the call waits.
+    pub(super) is_waiting: bool,
     rare: Option<Box<RareState>>,
 }
 
@@ -123,6 +125,7 @@ impl CallProgress {
         delay: NO_DELAY,
         ended_in_value: false,
         is_sleeping: false,
+        is_waiting: false,
         rare: None,
     };
 
@@ -213,6 +216,7 @@ impl CallProgress {
 
     /// The wait has ended.
     pub(super) fn attempt_begins(&mut self) {
+        self.is_waiting = false;
         self.moments.attempt_begins();
     }
 
@@ -240,6 +244,7 @@ impl CallProgress {
     fn waits(&mut self, nanos: u64, context: &CallContext<'_>) {
         self.waited = self.waited.saturating_add(nanos);
         self.delay = nanos.min(NO_DELAY - 1);
+        self.is_waiting = true;
         if context.is_evaluated {
             self.rare().policy.get_or_insert(*context.policy);
         }

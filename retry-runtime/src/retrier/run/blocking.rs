@@ -7,10 +7,11 @@ use core::task::Poll;
 
 use super::Run;
 use crate::base::sealed::Seal;
+use crate::call::driver::Driver;
 use crate::outcome::SyncResult;
 use crate::outcome::error::RetryError;
 use crate::retrier::Retrier;
-use crate::retrier::attempts::{CallParts, CallState, FirstFailure};
+use crate::retrier::attempts::{CallParts, Progress};
 use crate::retrier::decider::Decider;
 use crate::retrier::listener::Listener;
 use crate::retrier::values::Values;
@@ -90,21 +91,22 @@ where
         let Self { parts, .. } = self;
         let CallParts { common, rules, mut operation, when, on_retry } = parts;
         let settings = &common.settings;
-        let (mut state, mut first) = (CallState::Unbegun, None);
-        if let Ok(permit) = settings.admit_first(Some(settings)) {
+        let (mut driver, mut failed) = (None, None);
+        if let Ok(permit) = settings.admit_first() {
             // If it panics, its permit is dropped during the panic, which counts as a failure.
-            let outcome = operation().result(Seal);
-            let fault = outcome.as_ref().ok().and_then(|value| common.values.failure(value));
-            if outcome.is_ok() && fault.is_none() {
-                settings.succeeded_first(permit, Some(settings));
-                return outcome.map_err(|_| unreachable!("it is a value"));
+            match common.value(operation().result(Seal)) {
+                Ok(value) => {
+                    settings.succeeded_first(permit);
+                    return Ok(value);
+                }
+                Err(first) => failed = Some(first),
             }
-            let outcome = (outcome, fault);
-            (state, first) = (CallState::begun(None), Some(FirstFailure { outcome, permit }));
+            driver = Some(Driver::after_first(permit));
         }
         let operation = move || ready(operation().result(Seal));
         let mut parts = CallParts { common, rules, operation, when, on_retry };
-        match pin!(state).drive(&mut parts, Some(settings), None, first) {
+        let mut progress = Progress::of(driver.unwrap_or_else(|| settings.driver()));
+        match progress.poll(pin!(None), &mut parts, Some(settings), None, failed) {
             Poll::Ready(end) => end,
             Poll::Pending => unreachable!("the thread sleeps during waits"),
         }

@@ -186,7 +186,7 @@ impl CallProgress {
         if !policy.allows_after(attempt.saturating_add(self.refusals())) {
             return Err(Reason::Attempts);
         }
-        if !context.can_repeat {
+        if !verdict.can_repeat {
             return Err(Reason::NotRepeatable);
         }
         if nested::once() {

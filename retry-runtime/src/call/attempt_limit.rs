@@ -117,13 +117,12 @@ impl CallLimits {
     /// No limits.
     pub(crate) const NONE: Self = Self { timing: Timing::NONE, timeout: None };
 
-    /// Returns the end of an attempt by this limit.
-    pub(crate) fn interrupted(&self, kind: LimitKind) -> Interrupted {
-        let limit = match kind {
-            LimitKind::Timeout => self.timeout,
-            LimitKind::Deadline => self.timing.deadline().map(|(_, limit)| limit),
-        };
-        kind.interrupted(limit.unwrap_or_default())
+    /// Returns the end of the last attempt by its limit.
+    pub(crate) fn interrupted(&self) -> Interrupted {
+        match (self.timing.timed_out, self.timing.deadline()) {
+            (Some(LimitKind::Deadline), Some((_, limit))) => Interrupted::Deadline { limit },
+            _ => Interrupted::Timeout { limit: self.timeout.unwrap_or_default() },
+        }
     }
 
     /// Records which limit has ended the last attempt.

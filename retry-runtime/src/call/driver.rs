@@ -9,8 +9,10 @@ use core::task::{Context, Poll, Waker, ready};
 use retry_rules::Policy;
 
 use crate::base::clock::Instant;
+#[cfg(feature = "tower")]
+use crate::call::attempt_limit::Untimed;
 use crate::call::attempt_limit::{CallLimits, CallTiming};
-use crate::call::call_context::{CallContext, LimitKind, Timing};
+use crate::call::call_context::{CallContext, Timing};
 use crate::call::hedge::race::{HedgePolicy, Members, Race, RaceContext};
 use crate::call::session::{Next, Session, WaitTerms};
 use crate::call::verdict::{Judgement, Verdict};
@@ -74,8 +76,9 @@ pub(crate) type DriverSession<'r> = Session<(), Option<Box<Guarded<'r>>>>;
 /// The time limits of a call, its hedges, and the terms of its wait. Few calls have any.
 pub(crate) struct Guarded<'r> {
     limits: CallLimits,
-    /// The limit of the attempt that runs.
-    limit: Option<(Instant, LimitKind)>,
+    /// The moment at which the attempt that runs reaches its limit. `limits` say already that this
+    /// limit has ended it.
+    limit: Option<Instant>,
     /// The hedges of the attempt, once it has returned pending.
     race: Option<Box<Race<'r>>>,
     terms: WaitTerms<'r>,
@@ -130,17 +133,24 @@ impl<'r> Driver<'r> {
         Self { stage: Stage::Failed, permit, session: Session::timed(None) }
     }
 
-    /// A call without limits, hedges or permits that has waited, or waits.
+    /// A call without limits, hedges or permits, with these waits. Its first attempt `has_failed`,
+    /// or it goes on.
     #[cfg(feature = "tower")]
-    pub(crate) fn resumed(session: Session) -> Self {
-        let stage = if session.is_waiting() { Stage::Wait } else { Stage::Attempt };
-        Self { stage, permit: None, session: session.with_timer(None) }
+    #[inline(never)]
+    pub(crate) fn of_plain(waits: &mut Session, has_failed: bool) -> Self {
+        let stage = match has_failed {
+            true => Stage::Failed,
+            false if waits.is_waiting() => Stage::Wait,
+            false => Stage::Attempt,
+        };
+        Self { stage, permit: None, session: mem::take(waits).with_timer(None) }
     }
 
-    /// The progress of such a call, to be stored.
+    /// Stores the waits of such a call.
     #[cfg(feature = "tower")]
-    pub(crate) fn suspended(self) -> Session {
-        self.session.with_timer(crate::call::attempt_limit::Untimed)
+    #[inline(never)]
+    pub(crate) fn suspend(&mut self, waits: &mut Session) {
+        *waits = mem::take(&mut self.session).with_timer(Untimed);
     }
 
     /// Drops all that the call holds.
@@ -214,8 +224,9 @@ impl<'r> Driver<'r> {
         attempts.begin(&self.session, &around.context);
         self.permit = own;
         if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
-            guarded.limits.set_timed_out(None);
-            guarded.limit = guarded.limits.next().map(|(at, kind, _)| (at, kind));
+            let (at, kind) = guarded.limits.next().map(|(at, kind, _)| (at, kind)).unzip();
+            guarded.limits.set_timed_out(kind);
+            guarded.limit = at;
         }
         self.stage = Stage::Attempt;
         None
@@ -269,11 +280,12 @@ impl<'r> Driver<'r> {
                 return Poll::Ready(race.outcome().and_then(Result::err));
             }
         }
-        let Some((at, kind)) = guarded.limit else { return Poll::Pending };
+        let Some(at) = guarded.limit else { return Poll::Pending };
         ready!(self.session.poll_limit(at, origin.site, cx));
+        self.session.end_limit();
         attempts.clear();
         let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
-        guarded.limits.set_timed_out(Some(kind));
+        guarded.limit = None;
         let mut known = None;
         if guarded.race.as_mut().is_some_and(|race| race.timed_out(&mut self.permit)) {
             known = guarded.race.as_ref().and_then(|race| race.outcome()?.err());
@@ -281,7 +293,7 @@ impl<'r> Driver<'r> {
             attempts.restore();
             self.session.forget_last();
         } else {
-            attempts.interrupt(guarded.limits.interrupted(kind));
+            attempts.interrupt(guarded.limits.interrupted());
         }
         Poll::Ready(known)
     }
@@ -302,6 +314,7 @@ impl<'r> Driver<'r> {
                 race.end();
             }
             if guarded.limit.take().is_some() {
+                guarded.limits.set_timed_out(None);
                 self.session.end_limit();
             }
         }
@@ -327,6 +340,9 @@ impl<'r> Driver<'r> {
         race: Option<&Race<'r>>,
     ) -> Option<Finished> {
         let context = &mut around.context;
+        if let Some(guarded) = &self.session.timer {
+            context.set_timing(guarded.limits.timing());
+        }
         let (session, permit, mut next) = (&mut self.session, &mut self.permit, None);
         attempts.verdict(known, &mut |verdict| {
             let mut extended;
@@ -338,13 +354,13 @@ impl<'r> Driver<'r> {
             }
             next = Some(session.failed_in(context, permit.take(), verdict));
         });
-        let timing = self.session.timer.timing();
+        let timing = around.context.timing;
         match next {
             Some(Next::Wait) => {
                 attempts.announce(&self.session, &around.context);
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
-                if around.breaker.is_some() || timing.has_deadline() {
+                if around.breaker.is_some() || timing.is_some_and(|timing| timing.has_deadline()) {
                     attempts.keep();
                 } else {
                     attempts.forget();
@@ -356,7 +372,7 @@ impl<'r> Driver<'r> {
                 None
             }
             Some(Next::GiveUp(how)) => {
-                if timing.is_late() {
+                if timing.is_some_and(|timing| timing.is_late()) {
                     attempts.restore();
                 }
                 Some(Finished::GaveUp(how))
@@ -410,9 +426,8 @@ impl<'r> Driver<'r> {
 
     #[cold]
     fn wait_blocking(&mut self, around: &mut Around<'_, 'r>) {
-        let awaits = |guarded: &Guarded<'r>| guarded.terms.awaits();
-        let is_awaited = self.session.timer.as_deref().is_some_and(awaits);
-        let awaited = around.breaker.filter(|_| is_awaited);
+        let timer = self.session.timer.as_ref();
+        let awaited = timer.filter(|guarded| guarded.terms.awaits()).and(around.breaker);
         self.session.wait_blocking(around.context.origin, awaited);
         if let Some(guarded) = &mut self.session.timer {
             guarded.terms.end();

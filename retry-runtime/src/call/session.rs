@@ -284,11 +284,13 @@ impl<K, T> Session<K, T> {
         origin: impl Into<Origin<'o>>,
         awaited: Option<&CircuitBreaker>,
     ) {
-        let pass = self.stage_pass();
         let Some(waiting) = &mut self.waiting else { return };
         let (limit, name) = (waiting.progress.wait(), origin.into().name);
         let slept = match awaited {
-            Some(breaker) => blocking::sleep_until(breaker.admission(pass), limit, name),
+            Some(breaker) => {
+                let admission = breaker.admission(waiting.progress.stage_pass());
+                blocking::sleep_until(admission, limit, name)
+            }
             None => {
                 blocking::sleep(limit, name);
                 None
@@ -349,18 +351,18 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         permit: Option<Permit<'_>>,
         verdict: Verdict<'_>,
     ) -> Next {
-        self.failed_in(&mut context, permit, &verdict)
+        context.set_timing(self.timer.timing());
+        self.failed_in(&context, permit, &verdict)
     }
 
-    /// As [`failed`](Self::failed), without copies of what is large.
+    /// As [`failed`](Self::failed), with the times of the call in its context.
     #[inline]
     pub(crate) fn failed_in(
         &mut self,
-        context: &mut CallContext<'_>,
+        context: &CallContext<'_>,
         permit: Option<Permit<'_>>,
         verdict: &Verdict<'_>,
     ) -> Next {
-        context.set_timing(self.timer.timing());
         self.decide(context.origin.site, |progress| progress.failed(context, permit, verdict))
     }
 

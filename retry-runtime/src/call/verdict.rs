@@ -197,8 +197,10 @@ impl<'a> Verdict<'a> {
 
     /// This verdict, with the wait that follows determined by `wait_by`.
     #[must_use]
-    pub fn waiting_by(self, wait_by: &'a dyn Fn(u32, Duration) -> OwnWait) -> Self {
-        Self { wait_by: Some(WaitBy(wait_by)), ..self }
+    #[inline]
+    pub fn waiting_by(mut self, wait_by: &'a dyn Fn(u32, Duration) -> OwnWait) -> Self {
+        self.wait_by = Some(WaitBy(wait_by));
+        self
     }
 
     /// Returns the wait that the program sets after attempt `attempt` in place of `due`, unless the

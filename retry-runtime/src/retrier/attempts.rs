@@ -1,8 +1,7 @@
 //! [`CallState`]: the attempts of one call of a retrier, and what its driver sees of them.
 
+use core::cell::RefCell;
 use core::future::Future;
-#[cfg(feature = "tower")]
-use core::mem;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -21,7 +20,7 @@ use crate::protect::breaker::Permit;
 use crate::retrier::decider::{ErrorRules, FailedAttempt};
 use crate::retrier::listener::Listener;
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Common, Failing, NeedsDriver, RetrierSettings};
+use crate::retrier::settings::{Common, NeedsDriver, RetrierSettings};
 use crate::retrier::values::{FailedValue, Values};
 
 /// The parts of a call, apart from its progress.
@@ -255,20 +254,39 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
     }
 
     fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(&Verdict<'_>)) {
+        let (rules, settings) = (self.rules, &self.common.settings);
+        settings.warn();
         let Some(outcome) = &self.outcome else { return };
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);
         let failed = FailedAttempt::of(outcome, value);
-        let when = self.when.as_mut().map(|when| &mut **when as _);
+        let mut verdict = match known {
+            Some(known) => known.on(rules.shown(&failed)),
+            None => {
+                let when = self.when.as_mut().map(|when| &mut **when as _);
+                settings.verdict(rules, &failed, when)
+            }
+        };
         let (attempt, can_repeat) = self.slots.ended();
-        let (rules, of_call) = (self.rules, &mut *self.on_retry);
-        let failing = Failing { rules, failed, known, attempt, can_repeat, when, of_call };
-        self.common.settings.judge(failing, with);
+        verdict.can_repeat = can_repeat;
+        let may_wait_by = rules.have_closures() || self.on_retry.is_some(Seal);
+        let of_call = RefCell::new(&mut *self.on_retry);
+        let wait_by =
+            |attempt, due| rules.wait_by(&failed, attempt, due, &mut **of_call.borrow_mut());
+        if may_wait_by {
+            verdict = verdict.waiting_by(&wait_by);
+        }
+        if let Some(attempt) = attempt {
+            verdict = verdict.ruled_by(attempt);
+        }
+        with(&verdict);
     }
 
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let Some(outcome) = &self.outcome else { return };
-        if self.on_retry.listens(Seal) || self.rules.listen() {
-            self.rules.announce(attempt_failure(outcome), session, context, self.on_retry);
+        if self.rules.have_closures() || self.on_retry.is_some(Seal) {
+            let event = session.event(context, attempt_failure(outcome));
+            self.rules.on_retry(&event);
+            self.on_retry.call(&event, Seal);
         }
     }
 
@@ -444,12 +462,12 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
         calling.drive(driver, lent, cx)
     }
 
-    /// Polls the call of a plain retrier, whose waits are in this session.
+    /// Polls the call of a plain retrier, of which nothing else is stored but its waits.
     #[cfg(feature = "tower")]
     #[cold]
     #[inline(never)]
     pub(crate) fn poll_plain<Op, V, W, L>(
-        session: &mut Session,
+        waits: &mut Session,
         first: Pin<&mut Option<Fut>>,
         parts: &mut CallParts<'_, Op, E, V, W, L>,
         cx: &mut Context<'_>,
@@ -461,13 +479,9 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
         W: FnMut(&E) -> bool,
         L: Listener<E>,
     {
-        let driver = match failed {
-            Some(_) => Driver::after_first(None),
-            None => Driver::resumed(mem::take(session)),
-        };
-        let mut progress = Self::of(driver);
+        let mut progress = Self::of(Driver::of_plain(waits, failed.is_some()));
         let polled = progress.poll(first, parts, None, Some(cx), failed);
-        *session = progress.driver.suspended();
+        progress.driver.suspend(waits);
         polled
     }
 }

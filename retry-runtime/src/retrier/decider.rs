@@ -339,10 +339,10 @@ impl<E> ErrorRules<E> {
         }
     }
 
-    /// Returns whether closures listen to failures that will be retried.
+    /// Returns whether there are closures.
     #[inline]
-    pub(super) fn listen(&self) -> bool {
-        self.closures.as_deref().is_some_and(|closures| !closures.on_retry.is_empty())
+    pub(super) fn have_closures(&self) -> bool {
+        self.closures.is_some()
     }
 
     /// Returns the wait that closures set after the failure of attempt `attempt`, or the end of the

@@ -15,9 +15,9 @@ use crate::event::retry_event::RetryEvent;
 /// Implemented by `()`, [`Listeners`] and [`WaitsBy`]; its argument of a private type prevents other
 /// implementations.
 pub trait Listener<E> {
-    /// Returns whether a closure listens.
+    /// Returns whether there is a closure.
     #[doc(hidden)]
-    fn listens(&self, _: Seal) -> bool {
+    fn is_some(&self, _: Seal) -> bool {
         true
     }
 
@@ -31,7 +31,7 @@ pub trait Listener<E> {
 }
 
 impl<E> Listener<E> for () {
-    fn listens(&self, _: Seal) -> bool {
+    fn is_some(&self, _: Seal) -> bool {
         false
     }
 
@@ -72,10 +72,6 @@ impl<E, L: Listener<E>, F> Listener<E> for WaitsBy<L, F>
 where
     F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
 {
-    fn listens(&self, _: Seal) -> bool {
-        self.first.listens(Seal)
-    }
-
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
         self.first.call(event, Seal);
     }

@@ -1,19 +1,14 @@
-//! [`RetrierSettings`]: everything that governs a retrier whatever its errors are; and what a call
-//! does between its attempts, async or not.
+//! [`RetrierSettings`]: everything that governs a retrier whatever its errors are.
 
-use core::cell::RefCell;
 use core::mem;
 
 use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
-use crate::base::sealed::Seal;
-use crate::call::attempt::Attempt;
 use crate::call::call_context::CallContext;
-use crate::call::driver::{Around, Driver, DriverSession};
+use crate::call::driver::{Around, Driver};
 use crate::call::session::{Session, succeeded_first_try};
-use crate::call::verdict::{Judgement, Verdict};
-use crate::event::retry_event::Failure;
+use crate::call::verdict::Verdict;
 use crate::event::warning::Warning;
 use crate::observe;
 use crate::protect::as_breaker::{AsBreaker, AsQuota};
@@ -21,7 +16,6 @@ use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
 use crate::retrier::decider::{ErrorRules, FailedAttempt, MatcherLists};
-use crate::retrier::listener::Listener;
 use crate::site::Origin;
 use crate::site::end_options::EndOptions;
 
@@ -50,22 +44,6 @@ pub(crate) struct RetrierSettings {
 pub(crate) struct Common<V> {
     pub(crate) settings: RetrierSettings,
     pub(super) values: V,
-}
-
-/// A failed attempt of a call.
-pub(super) struct Failing<'a, E> {
-    pub(super) rules: &'a ErrorRules<E>,
-    pub(super) failed: FailedAttempt<'a, E>,
-    /// The judgement on it, if a race has judged it.
-    pub(super) known: Option<Judgement>,
-    /// The context of the attempt, in which it may have ruled on its own failure.
-    pub(super) attempt: Option<&'a Attempt>,
-    /// Set if another attempt can be made.
-    pub(super) can_repeat: bool,
-    /// The predicate of the call.
-    pub(super) when: Option<&'a mut dyn FnMut(&E) -> bool>,
-    /// The other closures of the call, which may set the wait.
-    pub(super) of_call: &'a mut dyn Listener<E>,
 }
 
 /// A call that needs a driver from its first attempt on.
@@ -202,43 +180,5 @@ impl RetrierSettings {
     ) -> Verdict<'e> {
         let needs_class = self.breaker.is_some() || self.quota.is_some() || self.end.history > 0;
         rules.verdict(&self.lists, needs_class, failed, when_of_call)
-    }
-
-    /// Passes the verdict on a failed attempt.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn judge<E>(&self, failing: Failing<'_, E>, with: &mut dyn FnMut(&Verdict<'_>)) {
-        self.warn();
-        let Failing { rules, failed, known, attempt, can_repeat, when, of_call } = failing;
-        let of_call = RefCell::new(of_call);
-        let wait_by =
-            |attempt, due| rules.wait_by(&failed, attempt, due, &mut **of_call.borrow_mut());
-        let mut verdict = match known {
-            Some(known) => known.on(rules.shown(&failed)),
-            None => self.verdict(rules, &failed, when),
-        };
-        verdict = verdict.waiting_by(&wait_by);
-        verdict.can_repeat = can_repeat;
-        if let Some(attempt) = attempt {
-            verdict = verdict.ruled_by(attempt);
-        }
-        with(&verdict);
-    }
-}
-
-impl<E> ErrorRules<E> {
-    /// Passes a failure that will be retried to the listeners of the retrier and of the call.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn announce(
-        &self,
-        failure: Failure<'_, E>,
-        session: &DriverSession<'_>,
-        context: &CallContext<'_>,
-        on_retry: &mut dyn Listener<E>,
-    ) {
-        let event = session.event(context, failure);
-        self.on_retry(&event);
-        on_retry.call(&event, Seal);
     }
 }

@@ -1,8 +1,7 @@
-//! [`CallState`]: the attempts of one call of a retrier, and what its driver sees of them.
+//! [`Progress`]: the attempts of one call of a retrier, and what its driver sees of them.
 
 use core::cell::RefCell;
 use core::future::Future;
-use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -12,49 +11,24 @@ use crate::call::attempt_result::{AttemptResult, attempt_failure, attempt_result
 use crate::call::call_context::CallContext;
 use crate::call::driver::{Attempts, Driver, DriverSession, Finished};
 use crate::call::hedge::race::Members;
+#[cfg(feature = "tower")]
 use crate::call::session::Session;
 use crate::call::verdict::{Judgement, Verdict};
 use crate::outcome::error::RetryError;
 use crate::outcome::interrupted::{AttemptError, Interrupted};
-use crate::protect::breaker::Permit;
 use crate::retrier::decider::{ErrorRules, FailedAttempt};
 use crate::retrier::listener::Listener;
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Common, NeedsDriver, RetrierSettings};
+use crate::retrier::settings::{Common, RetrierSettings};
 use crate::retrier::values::{FailedValue, Values};
 
-/// The parts of a call, apart from its progress.
-pub(crate) struct CallParts<'p, Op, E, V, W, L> {
+/// The settings and closures that judge the failures of a call.
+pub(crate) struct Judge<'p, E, V> {
     pub(crate) common: &'p Common<V>,
     pub(crate) rules: &'p ErrorRules<E>,
-    pub(crate) operation: Op,
-    pub(crate) when: Option<W>,
-    pub(crate) on_retry: L,
+    pub(crate) when: Option<&'p mut dyn FnMut(&E) -> bool>,
+    pub(crate) on_retry: &'p mut dyn Listener<E>,
 }
-
-pin_project_lite::pin_project! {
-    /// The progress of a call.
-    ///
-    /// One enum, and one place for all attempts: a success writes little more than its tag, which
-    /// is a byte of the rest, and the compiler knows from it what there is to drop.
-    #[project = CallStateProjection]
-    #[repr(u8)]
-    pub(crate) enum CallState<'r, T, E, Fut> {
-        Unbegun,
-        Begun {
-            #[pin]
-            attempt: Option<Fut>,
-            // Nothing while the first attempt runs, unless that has limits, hedges or a permit.
-            rest: Option<DrivenCall<'r, T, E, Fut>>,
-        },
-        /// The first attempt has succeeded.
-        Succeeded,
-    }
-}
-
-/// The state that a call that succeeds at once never has. It is dropped out of line: left to itself,
-/// the compiler calls functions that find nothing to drop.
-pub(crate) struct DrivenCall<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 /// The progress of a call that has a driver, apart from its attempt in slot 0.
 pub(crate) struct Progress<'r, T, E, Fut> {
@@ -76,17 +50,6 @@ impl<T, E, Fut> Extra<T, E, Fut> {
     #[cold]
     fn boxed() -> Box<Self> {
         Box::new(Self { hedges: None, kept: None })
-    }
-}
-
-impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
-    #[cold]
-    #[inline(never)]
-    fn drop(&mut self) {
-        let Progress { extra, driver } = &mut *self.0;
-        // In this order: the attempts before their permits.
-        drop(extra.take());
-        driver.end();
     }
 }
 
@@ -203,26 +166,24 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
 }
 
 /// The attempts and outcomes of a call while it is polled: what depends on its value and error alone.
-struct Calling<'p, T, E, V: Values<T>> {
-    common: &'p Common<V>,
-    rules: &'p ErrorRules<E>,
-    slots: &'p mut dyn Slots<T, E>,
-    when: Option<&'p mut dyn FnMut(&E) -> bool>,
-    on_retry: &'p mut dyn Listener<E>,
+struct Calling<'p, 's, T, E, V: Values<T>> {
+    judge: Judge<'p, E, V>,
+    slots: &'s mut dyn Slots<T, E>,
     /// The outcome in hand.
     outcome: Option<AttemptResult<T, E>>,
     /// The fault of the outcome, if it is a value.
     fault: Option<V::Failure>,
 }
 
-impl<T, E, V: Values<T>> Members for Calling<'_, T, E, V> {
+impl<T, E, V: Values<T>> Members for Calling<'_, '_, T, E, V> {
     fn join(&mut self) -> bool {
         self.slots.join()
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
         let outcome = attempt_result(ready!(self.slots.poll(slot, cx)));
-        self.fault = outcome.as_ref().ok().and_then(|value| self.common.values.failure(value));
+        self.fault =
+            outcome.as_ref().ok().and_then(|value| self.judge.common.values.failure(value));
         self.outcome = Some(outcome);
         Poll::Ready(())
     }
@@ -240,7 +201,7 @@ impl<T, E, V: Values<T>> Members for Calling<'_, T, E, V> {
     }
 }
 
-impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
+impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         self.slots.begin(session, context);
     }
@@ -254,22 +215,22 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
     }
 
     fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(&Verdict<'_>)) {
-        let (rules, settings) = (self.rules, &self.common.settings);
-        settings.warn();
+        let Judge { common, rules, when, on_retry } = &mut self.judge;
+        common.settings.warn();
         let Some(outcome) = &self.outcome else { return };
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);
         let failed = FailedAttempt::of(outcome, value);
         let mut verdict = match known {
             Some(known) => known.on(rules.shown(&failed)),
             None => {
-                let when = self.when.as_mut().map(|when| &mut **when as _);
-                settings.verdict(rules, &failed, when)
+                let when = when.as_mut().map(|when| &mut **when as _);
+                common.settings.verdict(rules, &failed, when)
             }
         };
         let (attempt, can_repeat) = self.slots.ended();
         verdict.can_repeat = can_repeat;
-        let may_wait_by = rules.have_closures() || self.on_retry.is_some(Seal);
-        let of_call = RefCell::new(&mut *self.on_retry);
+        let may_wait_by = rules.have_closures() || on_retry.is_some(Seal);
+        let of_call = RefCell::new(&mut **on_retry);
         let wait_by =
             |attempt, due| rules.wait_by(&failed, attempt, due, &mut **of_call.borrow_mut());
         if may_wait_by {
@@ -283,10 +244,11 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
 
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let Some(outcome) = &self.outcome else { return };
-        if self.rules.have_closures() || self.on_retry.is_some(Seal) {
+        let Judge { rules, on_retry, .. } = &mut self.judge;
+        if rules.have_closures() || on_retry.is_some(Seal) {
             let event = session.event(context, attempt_failure(outcome));
-            self.rules.on_retry(&event);
-            self.on_retry.call(&event, Seal);
+            rules.on_retry(&event);
+            on_retry.call(&event, Seal);
         }
     }
 
@@ -306,7 +268,7 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, T, E, V> {
     }
 }
 
-impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
+impl<T, E, V: Values<T>> Calling<'_, '_, T, E, V> {
     /// Polls the call.
     #[cold]
     #[inline(never)]
@@ -315,13 +277,17 @@ impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
         driver: &mut Driver<'r>,
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>> {
-        let mut around = self.common.settings.around(lent, cx.is_some());
+        if let Some((outcome, fault)) = failed {
+            (self.outcome, self.fault) = (Some(attempt_result(outcome)), fault);
+        }
+        let mut around = self.judge.common.settings.around(lent, cx.is_some());
         let finished = ready!(driver.poll(&mut self, &mut around, cx));
         let Some(outcome) = self.outcome else { unreachable!("a call ends with an outcome") };
         Poll::Ready(match (finished, outcome) {
             (Finished::GaveUp(how), outcome) => {
-                let result = ended(outcome, how, self.rules.source_of, None);
+                let result = ended(outcome, how, self.judge.rules.source_of, None);
                 result.map_err(|error| error.with_history(driver.take_history()))
             }
             (Finished::Succeeded, Ok(value)) => Ok(value),
@@ -330,104 +296,15 @@ impl<T, E, V: Values<T>> Calling<'_, T, E, V> {
     }
 }
 
-impl<'r, T, E, Fut: Future> CallState<'r, T, E, Fut> {
-    /// Polls the call, which uses the breaker and the quota of `lent`.
-    #[inline(always)]
-    pub(crate) fn poll<Op, V, W, L>(
-        mut self: Pin<&mut Self>,
-        parts: &mut CallParts<'r, Op, E, V, W, L>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<T, RetryError<E>>>
-    where
-        Op: Operation<Fut, T, E>,
-        V: Values<T>,
-        W: FnMut(&E) -> bool,
-        L: Listener<E>,
-    {
-        let CallParts { common, operation, .. } = parts;
-        let settings = &common.settings;
-        // If the operation panics, it is dropped during the panic, which counts as a failure.
-        let mut permit = None;
-        let first = 'first: {
-            if matches!(*self, Self::Unbegun) {
-                if !settings.is_plain {
-                    match settings.admit_first() {
-                        Ok(own) => permit = own,
-                        Err(NeedsDriver) => break 'first None,
-                    }
-                }
-                let context = || Session::<()>::new().attempt(&settings.around(None, true).context);
-                let attempt = operation.begin(1, context, Seal);
-                self.set(Self::Begun { attempt, rest: None });
-            }
-            let CallStateProjection::Begun { attempt, rest } = self.as_mut().project() else {
-                break 'first None;
-            };
-            let Some(attempt) = attempt.as_pin_mut().filter(|_| rest.is_none()) else {
-                break 'first None;
-            };
-            let Poll::Ready(output) = attempt.poll(cx) else {
-                if permit.is_some() {
-                    *rest = Some(DrivenCall::new(Driver::of_first(permit)));
-                }
-                return Poll::Pending;
-            };
-            match common.value(operation.end(output)) {
-                Ok(value) => {
-                    self.set(Self::Succeeded);
-                    settings.succeeded_first(permit);
-                    return Poll::Ready(Ok(value));
-                }
-                Err(failed) => Some((failed, permit)),
-            }
-        };
-        self.drive(parts, cx, first)
-    }
-
-    /// Polls the call wherever it stands, or after its first attempt, which had this permit, has
-    /// failed.
-    #[cold]
-    #[inline(never)]
-    #[expect(clippy::type_complexity, reason = "a failure and a permit")]
-    fn drive<Op, V, W, L>(
-        mut self: Pin<&mut Self>,
-        parts: &mut CallParts<'r, Op, E, V, W, L>,
-        cx: &mut Context<'_>,
-        first: Option<(FailedOutcome<T, E, V::Failure>, Option<Permit<'r>>)>,
-    ) -> Poll<Result<T, RetryError<E>>>
-    where
-        Op: Operation<Fut, T, E>,
-        V: Values<T>,
-        W: FnMut(&E) -> bool,
-        L: Listener<E>,
-    {
-        let settings = &parts.common.settings;
-        let mut failed = None;
-        if matches!(*self, Self::Unbegun) {
-            let rest = Some(DrivenCall::new(settings.driver()));
-            self.set(Self::Begun { attempt: None, rest });
-        }
-        let CallStateProjection::Begun { attempt, rest } = self.project() else {
-            panic!("a call is polled after it has ended")
-        };
-        if let Some((first, permit)) = first {
-            failed = Some(first);
-            *rest = Some(DrivenCall::new(Driver::after_first(permit)));
-        }
-        let Some(DrivenCall(progress)) = rest else { unreachable!("the first attempt has ended") };
-        progress.poll(attempt, parts, Some(settings), Some(cx), failed)
-    }
-}
-
 impl<'r, T, E, Fut> Progress<'r, T, E, Fut> {
     pub(crate) const fn of(driver: Driver<'r>) -> Self {
         Self { extra: None, driver }
     }
-}
 
-impl<'r, T, E, Fut> DrivenCall<'r, T, E, Fut> {
-    const fn new(driver: Driver<'r>) -> Self {
-        Self(ManuallyDrop::new(Progress::of(driver)))
+    /// Drops all that the call holds: the attempts before their permits.
+    pub(super) fn end(&mut self) {
+        drop(self.extra.take());
+        self.driver.end();
     }
 }
 
@@ -436,51 +313,35 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
     /// `cx`, the thread sleeps during waits. It uses the breaker and the quota of `lent`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn poll<Op, V, W, L>(
+    pub(crate) fn poll<Op: Operation<Fut, T, E>, V: Values<T>>(
         &mut self,
         first: Pin<&mut Option<Fut>>,
-        parts: &mut CallParts<'_, Op, E, V, W, L>,
+        operation: &mut Op,
+        judge: Judge<'_, E, V>,
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
         failed: Option<FailedOutcome<T, E, V::Failure>>,
-    ) -> Poll<Result<T, RetryError<E>>>
-    where
-        Op: Operation<Fut, T, E>,
-        V: Values<T>,
-        W: FnMut(&E) -> bool,
-        L: Listener<E>,
-    {
-        let CallParts { common, rules, operation, when, on_retry } = parts;
-        let (outcome, fault) = match failed {
-            Some((outcome, fault)) => (Some(attempt_result(outcome)), fault),
-            None => (None, None),
-        };
+    ) -> Poll<Result<T, RetryError<E>>> {
         let Self { extra, driver } = self;
         let slots = &mut OperationSlots { operation, first, extra };
-        let when = when.as_mut().map(|when| when as _);
-        let calling = Calling { common, rules, slots, when, on_retry, outcome, fault };
-        calling.drive(driver, lent, cx)
+        let calling = Calling { judge, slots, outcome: None, fault: None };
+        calling.drive(driver, lent, cx, failed)
     }
 
     /// Polls the call of a plain retrier, of which nothing else is stored but its waits.
     #[cfg(feature = "tower")]
     #[cold]
     #[inline(never)]
-    pub(crate) fn poll_plain<Op, V, W, L>(
+    pub(crate) fn poll_plain<Op: Operation<Fut, T, E>, V: Values<T>>(
         waits: &mut Session,
         first: Pin<&mut Option<Fut>>,
-        parts: &mut CallParts<'_, Op, E, V, W, L>,
+        operation: &mut Op,
+        judge: Judge<'_, E, V>,
         cx: &mut Context<'_>,
         failed: Option<FailedOutcome<T, E, V::Failure>>,
-    ) -> Poll<Result<T, RetryError<E>>>
-    where
-        Op: Operation<Fut, T, E>,
-        V: Values<T>,
-        W: FnMut(&E) -> bool,
-        L: Listener<E>,
-    {
+    ) -> Poll<Result<T, RetryError<E>>> {
         let mut progress = Self::of(Driver::of_plain(waits, failed.is_some()));
-        let polled = progress.poll(first, parts, None, Some(cx), failed);
+        let polled = progress.poll(first, operation, judge, None, Some(cx), failed);
         progress.driver.suspend(waits);
         polled
     }

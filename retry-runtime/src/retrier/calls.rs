@@ -4,13 +4,14 @@ use core::future::Future;
 use std::sync::Arc;
 
 use super::Retrier;
-use super::attempts::CallParts;
 #[cfg(feature = "tower")]
-use super::attempts::FailedOutcome;
+use super::attempts::{FailedOutcome, Judge};
 use super::decider::Decider;
 use super::operation::WithState;
 use super::run::Run;
 use super::run::attempt_future::AttemptFuture;
+#[cfg(feature = "tower")]
+use super::settings::RetrierSettings;
 use super::values::Values;
 use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
@@ -100,28 +101,24 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        Run::of(self.parts(operation))
+        Run::new(&self.common, self.decider.rules(), operation)
     }
 
-    /// The parts of a call without closures of its own.
+    /// Returns the judge of a call, with the closure that does nothing.
+    #[cfg(feature = "tower")]
     #[inline]
-    pub(crate) fn parts<E, Kind, Op>(
-        &self,
-        operation: Op,
-    ) -> CallParts<'_, Op, E, V, fn(&E) -> bool, ()>
+    pub(crate) fn judge<'p, E, Kind>(&'p self, on_retry: &'p mut ()) -> Judge<'p, E, V>
     where
         D: Decider<E, Kind>,
     {
-        let (common, rules) = (&self.common, self.decider.rules());
-        CallParts { common, rules, operation, when: None, on_retry: () }
+        Judge { common: &self.common, rules: self.decider.rules(), when: None, on_retry }
     }
 
-    /// Returns whether an attempt needs nothing but to be made: no breaker, quota, time limit or
-    /// hedge.
+    /// Returns the settings that do not depend on errors.
     #[cfg(feature = "tower")]
     #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.common.settings.is_plain
+    pub(crate) fn settings(&self) -> &RetrierSettings {
+        &self.common.settings
     }
 
     /// Returns the value of the first attempt of a plain retrier.

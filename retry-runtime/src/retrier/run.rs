@@ -6,16 +6,24 @@ pub(crate) mod blocking;
 
 use core::future::Future;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ops::ControlFlow;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
+use crate::base::sealed::Seal;
+use crate::call::driver::Driver;
+use crate::call::session::Session;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
-use crate::retrier::attempts::{CallParts, CallState};
+use crate::outcome::error::RetryError;
+use crate::protect::breaker::Permit;
+use crate::retrier::attempts::{FailedOutcome, Judge, Progress};
+use crate::retrier::decider::ErrorRules;
 use crate::retrier::listener::{Listener, Listeners, WaitsBy};
 use crate::retrier::operation::Operation;
+use crate::retrier::settings::{Common, NeedsDriver};
 use crate::retrier::values::Values;
 
 pin_project_lite::pin_project! {
@@ -42,16 +50,71 @@ pin_project_lite::pin_project! {
     /// assert_eq!((error.attempts(), failures), (3, vec![1, 2]));
     /// # }
     /// ```
+    #[project = RunProjection]
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = ()> {
-        parts: CallParts<'r, Op, E, V, W, L>,
+        parts: Parts<'r, Op, E, V, W, L>,
         #[pin]
         state: CallState<'r, T, E, Fut>,
     }
 }
 
+/// The parts of a call, apart from its progress.
+pub(super) struct Parts<'r, Op, E, V, W, L> {
+    common: &'r Common<V>,
+    rules: &'r ErrorRules<E>,
+    operation: Op,
+    when: Option<W>,
+    on_retry: L,
+}
+
+pin_project_lite::pin_project! {
+    /// The progress of a call.
+    ///
+    /// One enum, and one place for all attempts: a success writes little more than its tag, which
+    /// is a byte of the rest, and the compiler knows from it what there is to drop.
+    #[project = CallStateProjection]
+    #[repr(u8)]
+    enum CallState<'r, T, E, Fut> {
+        Unbegun,
+        Begun {
+            #[pin]
+            attempt: Option<Fut>,
+            // Nothing while the first attempt runs, unless that has limits, hedges or a permit.
+            rest: Option<DrivenCall<'r, T, E, Fut>>,
+        },
+        /// The first attempt has succeeded.
+        Succeeded,
+    }
+}
+
+/// The state that a call that succeeds at once never has. It is dropped out of line: left to itself,
+/// the compiler calls functions that find nothing to drop.
+struct DrivenCall<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
+
+impl<'r, T, E, Fut> DrivenCall<'r, T, E, Fut> {
+    const fn new(driver: Driver<'r>) -> Self {
+        Self(ManuallyDrop::new(Progress::of(driver)))
+    }
+}
+
+impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
+    #[inline]
+    pub(super) fn new(common: &'r Common<V>, rules: &'r ErrorRules<E>, operation: Op) -> Self {
+        Self::of(Parts { common, rules, operation, when: None, on_retry: () })
+    }
+}
+
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
-    pub(super) fn of(parts: CallParts<'r, Op, E, V, W, L>) -> Self {
+    fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
         Self { parts, state: CallState::Unbegun }
     }
 }
@@ -74,10 +137,10 @@ where
     where
         F: FnMut(&E) -> bool,
     {
-        let CallParts { common, rules, operation, when: mut first, on_retry } = self.parts;
+        let Parts { common, rules, operation, when: mut first, on_retry } = self.parts;
         let when =
             move |error: &E| first.as_mut().is_some_and(|first| first(error)) || predicate(error);
-        Run::of(CallParts { common, rules, operation, when: Some(when), on_retry })
+        Run::of(Parts { common, rules, operation, when: Some(when), on_retry })
     }
 
     /// For this call, calls `listener` with each failure that will be retried, before the wait.
@@ -98,9 +161,9 @@ where
         F: FnMut(&RetryEvent<'_, E>) -> R,
         R: Nothing,
     {
-        let CallParts { common, rules, operation, when, on_retry: first } = self.parts;
+        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
         let on_retry = Listeners { first, last: listener, returned: PhantomData };
-        Run::of(CallParts { common, rules, operation, when, on_retry })
+        Run::of(Parts { common, rules, operation, when, on_retry })
     }
 
     /// For this call, sets the wait that follows a failure: see
@@ -122,9 +185,47 @@ where
     where
         F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
     {
-        let CallParts { common, rules, operation, when, on_retry: first } = self.parts;
+        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
         let on_retry = WaitsBy { first, last: wait_by };
-        Run::of(CallParts { common, rules, operation, when, on_retry })
+        Run::of(Parts { common, rules, operation, when, on_retry })
+    }
+}
+
+impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
+where
+    Op: Operation<Fut, T, E>,
+    Fut: Future,
+    V: Values<T>,
+    W: FnMut(&E) -> bool,
+    L: Listener<E>,
+{
+    /// Polls the call wherever it stands, or after its first attempt, which had this permit, has
+    /// `failed`.
+    #[cold]
+    #[inline(never)]
+    fn drive(
+        parts: &mut Parts<'r, Op, E, V, W, L>,
+        mut state: Pin<&mut CallState<'r, T, E, Fut>>,
+        cx: &mut Context<'_>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
+        permit: Option<Permit<'r>>,
+    ) -> Poll<Result<T, RetryError<E>>> {
+        let Parts { common, rules, operation, when, on_retry } = parts;
+        let settings = &common.settings;
+        let is_new = matches!(*state, CallState::Unbegun);
+        if is_new {
+            state.set(CallState::Begun { attempt: None, rest: None });
+        }
+        let CallStateProjection::Begun { attempt, rest } = state.project() else {
+            panic!("a call is polled after it has ended")
+        };
+        let DrivenCall(progress) = rest.get_or_insert_with(|| {
+            let driver = if is_new { settings.driver() } else { Driver::after_first(permit) };
+            DrivenCall::new(driver)
+        });
+        let when = when.as_mut().map(|when| when as _);
+        let judge = Judge { common, rules, when, on_retry };
+        progress.poll(attempt, operation, judge, Some(settings), Some(cx), failed)
     }
 }
 
@@ -140,9 +241,49 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
-        let this = self.project();
-        let result = ready!(this.state.poll(this.parts, cx));
-        Poll::Ready(this.parts.operation.finish(result))
+        let RunProjection { parts, mut state } = self.project();
+        let Parts { common, operation, .. } = parts;
+        let settings = &common.settings;
+        // If the operation panics, it is dropped during the panic, which counts as a failure.
+        let mut permit = None;
+        let result = 'call: {
+            let failed = 'first: {
+                if matches!(*state, CallState::Unbegun) {
+                    if !settings.is_plain {
+                        match settings.admit_first() {
+                            Ok(own) => permit = own,
+                            Err(NeedsDriver) => break 'first None,
+                        }
+                    }
+                    let first = || Session::<()>::new();
+                    let context = || first().attempt(&settings.around(None, true).context);
+                    let attempt = operation.begin(1, context, Seal);
+                    state.set(CallState::Begun { attempt, rest: None });
+                }
+                let CallStateProjection::Begun { attempt, rest } = state.as_mut().project() else {
+                    break 'first None;
+                };
+                let Some(attempt) = attempt.as_pin_mut().filter(|_| rest.is_none()) else {
+                    break 'first None;
+                };
+                let Poll::Ready(output) = attempt.poll(cx) else {
+                    if permit.is_some() {
+                        *rest = Some(DrivenCall::new(Driver::of_first(permit)));
+                    }
+                    return Poll::Pending;
+                };
+                match common.value(operation.end(output)) {
+                    Ok(value) => {
+                        state.set(CallState::Succeeded);
+                        settings.succeeded_first(permit);
+                        break 'call Ok(value);
+                    }
+                    Err(failed) => Some(failed),
+                }
+            };
+            ready!(Self::drive(parts, state, cx, failed, permit))
+        };
+        Poll::Ready(parts.operation.finish(result))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct RetrierSettings {
     /// Set if the policy has time limits, which count from the start of a call, or hedges.
     pub(super) needs_timer: bool,
     /// Set if an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
-    pub(super) is_plain: bool,
+    pub(crate) is_plain: bool,
     /// The reason why the policy differs from the given one, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,

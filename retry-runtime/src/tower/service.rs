@@ -113,7 +113,7 @@ where
         let layer = self.layer.clone();
         let mut source = Source::new(service, request);
         let parts = layer.parts();
-        if !parts.retrier.is_plain() {
+        if !parts.retrier.settings().is_plain {
             return RetryFuture::guarded(call(layer, source));
         }
         let attempt = Sending::new(&mut source, parts).first();
@@ -236,8 +236,8 @@ where
             Err(first) => failed = Some(first),
         }
     }
-    let mut parts = retrier.parts(Sending::new(source, parts));
-    Progress::poll_plain(waits, attempt, &mut parts, cx, failed)
+    let (mut sending, closures) = (Sending::new(source, parts), &mut ());
+    Progress::poll_plain(waits, attempt, &mut sending, retrier.judge(closures), cx, failed)
 }
 
 /// Makes one call, of a retrier that lends it its breaker and its quota.
@@ -256,11 +256,14 @@ where
 {
     async move {
         let parts = layer.parts();
-        let mut parts = parts.retrier.parts(Sending::new(&mut source, parts));
-        let lent = Some(&parts.common.settings);
-        let mut progress = Progress::of(parts.common.settings.driver());
+        let (retrier, settings) = (&parts.retrier, parts.retrier.settings());
+        let mut progress = Progress::of(settings.driver());
         // Dropped before the permits.
         let mut first = pin!(None);
-        poll_fn(|cx| progress.poll(first.as_mut(), &mut parts, lent, Some(cx), None)).await
+        poll_fn(|cx| {
+            let (first, sending) = (first.as_mut(), &mut Sending::new(&mut source, parts));
+            progress.poll(first, sending, retrier.judge(&mut ()), Some(settings), Some(cx), None)
+        })
+        .await
     }
 }

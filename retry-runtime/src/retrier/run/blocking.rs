@@ -5,13 +5,13 @@ use core::future::ready;
 use core::pin::pin;
 use core::task::Poll;
 
-use super::Run;
+use super::{Parts, Run};
 use crate::base::sealed::Seal;
 use crate::call::driver::Driver;
 use crate::outcome::SyncResult;
 use crate::outcome::error::RetryError;
 use crate::retrier::Retrier;
-use crate::retrier::attempts::{CallParts, Progress};
+use crate::retrier::attempts::{Judge, Progress};
 use crate::retrier::decider::Decider;
 use crate::retrier::listener::Listener;
 use crate::retrier::values::Values;
@@ -88,8 +88,7 @@ where
         Op: FnMut() -> R,
         R: SyncResult<Value = T, Error = E>,
     {
-        let Self { parts, .. } = self;
-        let CallParts { common, rules, mut operation, when, on_retry } = parts;
+        let Parts { common, rules, mut operation, mut when, mut on_retry } = self.parts;
         let settings = &common.settings;
         let (mut driver, mut failed) = (None, None);
         if let Ok(permit) = settings.admit_first() {
@@ -103,10 +102,11 @@ where
             }
             driver = Some(Driver::after_first(permit));
         }
-        let operation = move || ready(operation().result(Seal));
-        let mut parts = CallParts { common, rules, operation, when, on_retry };
+        let mut operation = || ready(operation().result(Seal));
+        let when = when.as_mut().map(|when| when as _);
+        let judge = Judge { common, rules, when, on_retry: &mut on_retry };
         let mut progress = Progress::of(driver.unwrap_or_else(|| settings.driver()));
-        match progress.poll(pin!(None), &mut parts, Some(settings), None, failed) {
+        match progress.poll(pin!(None), &mut operation, judge, Some(settings), None, failed) {
             Poll::Ready(end) => end,
             Poll::Pending => unreachable!("the thread sleeps during waits"),
         }

@@ -1,7 +1,6 @@
 //! Overrides from the environment: one variable for each key of a function.
 
 use retry_rules::file::KEYS;
-use retry_rules::suggest::key_of;
 use retry_rules::suggest::{nearest, or_else};
 
 use super::error::OverridesError;
@@ -65,37 +64,30 @@ fn capitals(name: &str) -> String {
     capitals
 }
 
-/// All targets, each with its spelling in a variable.
-struct Variables(Vec<(String, Target)>);
+/// All variables, without their prefix: the target and the key of each, by its spelling.
+struct Variables(Vec<(String, Target, &'static str)>);
 
 impl Variables {
     fn of_all() -> Self {
-        let written = |target| match target {
-            Target::Every => "ALL".to_owned(),
-            Target::Function(name) => capitals(name),
-        };
-        Self(Target::all().into_iter().map(|target| (written(target), target)).collect())
+        let mut all = Vec::new();
+        for target in Target::all() {
+            for &key in KEYS.iter() {
+                all.push((format!("{}_{}", spelling(target), capitals(key)), target, key));
+            }
+        }
+        Self(all)
     }
 
     /// The target and key of the variable whose name after the prefix is `rest`.
     fn meant(&self, prefix: &str, rest: &str) -> Result<(Target, &'static str), String> {
-        let mut meant = Vec::new();
-        // The text before a key; several may match: `RETRY_BUDGET` is a key, and so is `BUDGET`.
-        let mut stems = Vec::new();
-        for &key in KEYS.iter() {
-            let stem = rest.strip_suffix(&capitals(key)).and_then(|stem| stem.strip_suffix('_'));
-            let Some(stem) = stem else { continue };
-            stems.push((stem, key));
-            let targets = self.0.iter().filter(|(written, _)| written == stem);
-            meant.extend(targets.map(|(_, target)| (*target, key)));
-        }
+        let meant: Vec<_> = self.0.iter().filter(|(written, ..)| written == rest).collect();
         match &meant[..] {
-            [(target, key)] => Ok((*target, key)),
-            [] => Err(self.unknown(prefix, rest, &stems)),
+            [(_, target, key)] => Ok((*target, key)),
+            [] => Err(self.unknown(prefix, rest)),
             several => {
                 let several: Vec<_> = several
                     .iter()
-                    .map(|(target, key)| format!("`{key}` of `{}`", target.name()))
+                    .map(|(_, target, key)| format!("`{key}` of `{}`", target.name()))
                     .collect();
                 Err(format!(
                     "`{prefix}{rest}` is ambiguous: it could mean {}; use the full name, in a file \
@@ -106,46 +98,34 @@ impl Variables {
         }
     }
 
-    fn unknown(&self, prefix: &str, rest: &str, stems: &[(&str, &str)]) -> String {
-        let variable = |written: &str, key: &str| format!("{prefix}{written}_{}", capitals(key));
-        if let Some(key) = KEYS.iter().find(|key| rest == capitals(key)) {
-            let meant = variable("ALL", key);
-            return format!(
-                "unknown variable `{prefix}{rest}`: did you mean `{meant}`, for all functions?"
-            );
-        }
-        if let Some((stem, key)) = stems.first() {
-            let written = nearest(stem, self.0.iter().map(|(written, _)| written.as_str()));
-            let meant = written.map(|written| variable(written, key));
-            return format!(
-                "unknown variable `{prefix}{rest}`{}`{stem}` is neither a function with #[retry], \
-                 written in capitals, nor ALL",
-                or_else(meant.as_deref())
-            );
-        }
+    fn unknown(&self, prefix: &str, rest: &str) -> String {
+        let all = Target::all();
         // The longest match: `shop.order` rather than `shop`.
-        let starts_so =
-            |written: &str| rest.strip_prefix(written)?.strip_prefix('_').map(str::to_lowercase);
-        let of = self
-            .0
-            .iter()
-            .filter_map(|(written, target)| Some((written, target, starts_so(written)?)));
-        if let Some((written, target, key)) = of.max_by_key(|(written, ..)| written.len()) {
-            let meant = names::key_meant(&key);
-            return match (meant.as_deref().map(key_of), names::key(&key)) {
-                (Some(key), _) | (None, Ok(key)) => {
-                    let meant = variable(written, key);
-                    format!("unknown variable `{prefix}{rest}`: did you mean `{meant}`?")
-                }
-                (None, Err(why)) => format!("`{prefix}{rest}`, for `{}`: {why}", target.name()),
-            };
+        let longest = all.iter().filter_map(|target| {
+            let key = rest.strip_prefix(&spelling(*target))?.strip_prefix('_')?;
+            Some((key.to_lowercase(), target))
+        });
+        if let Some((key, target)) = longest.min_by_key(|(key, _)| key.len()) {
+            if let Err(why) = names::key(&key) {
+                return format!("`{prefix}{rest}`, for `{}`: {why}", target.name());
+            }
         }
-        let keys: Vec<_> = KEYS.iter().map(|key| capitals(key)).collect();
-        let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+        let written = self.0.iter().map(|(written, ..)| written.as_str());
+        let meant = nearest(&rest.to_uppercase(), written);
+        let meant = or_else(meant.map(|meant| format!("{prefix}{meant}")).as_deref());
+        let keys: Vec<_> = KEYS.iter().map(|key| format!("`{}`", capitals(key))).collect();
         format!(
-            "unknown variable `{prefix}{rest}`: after `{prefix}` comes a function's name in \
+            "unknown variable `{prefix}{rest}`{meant}after `{prefix}` comes a function's name in \
              capitals, or ALL, and then one of {}",
-            names::listed(&keys)
+            keys.join(", ")
         )
+    }
+}
+
+/// A target as written in a variable.
+fn spelling(target: Target) -> String {
+    match target {
+        Target::Every => "ALL".to_owned(),
+        Target::Function(name) => capitals(name),
     }
 }

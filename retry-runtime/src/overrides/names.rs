@@ -87,13 +87,6 @@ const CODE: &[&str] = &[
     "on_retry",
 ];
 
-/// The key that an unknown word most likely stands for. `None` if the value has to be converted as
-/// well.
-pub(super) fn key_meant(word: &str) -> Option<String> {
-    let is_code = CODE.contains(&word) || counts_retries(word);
-    if is_code { None } else { suggest::key_meant(word, &KEYS, &[RETRY]) }
-}
-
 /// The key named by `word`.
 pub(super) fn key(word: &str) -> Result<&'static str, String> {
     if let Some(key) = KEYS.iter().find(|key| **key == word) {
@@ -112,7 +105,7 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
              `attempts` with one more than the number of retries"
         ));
     }
-    let meant = or_else(key_meant(word).as_deref());
+    let meant = or_else(suggest::key_meant(word, &KEYS, &[RETRY]).as_deref());
     Err(format!("unknown key `{word}`{meant}the keys are {}", listed(&KEYS)))
 }
 

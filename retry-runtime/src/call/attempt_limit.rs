@@ -3,10 +3,9 @@
 //! A policy with neither pays nothing: the expansion does not use this module, or, where only a
 //! shared policy knows, uses [`Untimed`], or [`Timing`] if there is a `max_elapsed`.
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll};
 use core::time::Duration;
 
 use retry_rules::Policy;
@@ -131,23 +130,21 @@ impl CallLimits {
     }
 
     /// The limit that is reached first, and when. `None` if it is beyond what the clock can represent.
-    pub(crate) fn next(&self) -> Option<(Instant, LimitKind, Duration)> {
-        let timeout =
-            self.timeout.and_then(|limit| Some((clock::after(clock::now(), limit)?, limit)));
-        let deadline = self.timing.deadline().and_then(|(at, limit)| Some((at?, limit)));
-        let (kind, (at, length)) = match (timeout, deadline) {
-            (Some(timeout), Some(deadline)) if timeout.0 > deadline.0 => {
-                (LimitKind::Deadline, deadline)
+    pub(crate) fn next(&self) -> Option<(Instant, LimitKind)> {
+        let timeout = self.timeout.and_then(|limit| clock::after(clock::now(), limit));
+        let deadline = self.timing.deadline().and_then(|(at, _)| at);
+        match (timeout, deadline) {
+            (Some(timeout), Some(deadline)) if timeout > deadline => {
+                Some((deadline, LimitKind::Deadline))
             }
-            (Some(timeout), _) => (LimitKind::Timeout, timeout),
-            (None, deadline) => (LimitKind::Deadline, deadline?),
-        };
-        Some((at, kind, length))
+            (Some(timeout), _) => Some((timeout, LimitKind::Timeout)),
+            (None, deadline) => Some((deadline?, LimitKind::Deadline)),
+        }
     }
 
     /// Records whether the attempt has timed out.
-    pub(crate) fn record<T, R>(&mut self, limited: &Limited<T, R>) {
-        self.timing.timed_out = limited.as_ref().err().map(|(kind, _)| *kind);
+    fn record<T>(&mut self, limited: &Result<T, LimitKind>) {
+        self.set_timed_out(limited.as_ref().err().copied());
     }
 }
 
@@ -158,21 +155,20 @@ impl CallTiming for CallLimits {
 }
 
 impl LimitAttempts for CallLimits {
-    type Attempt<F: Future> = AttemptLimit<F>;
-    type Limited<T> = Limited<T, Interrupted>;
+    type Attempt<F: Future> = AttemptLimit<F, Limit>;
+    type Limited<T> = Result<T, LimitKind>;
 
     #[inline(always)]
     fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F> {
-        let limit = self.next().map(|next| Limit::new(next, |interrupted| interrupted));
-        AttemptLimit { attempt, limit }
+        AttemptLimit { attempt, limit: self.next().map(Limit::new) }
     }
 }
 
 impl<R: Interruptible> LimitOutcome<R> for CallLimits {
     #[inline]
-    fn outcome(&mut self, limited: Limited<R, Interrupted>) -> R {
+    fn outcome(&mut self, limited: Result<R, LimitKind>) -> R {
         self.record(&limited);
-        limited.unwrap_or_else(|(_, interrupted)| R::interrupted(interrupted))
+        limited.unwrap_or_else(|_| R::interrupted(self.interrupted()))
     }
 }
 
@@ -202,9 +198,9 @@ impl<R> RuntimeLimits<R> {
     }
 
     #[cold]
-    fn next(&self) -> Option<Pin<Box<Limit<R>>>> {
-        let interrupted = self.interrupted?;
-        self.limits.next().map(|next| Box::pin(Limit::new(next, interrupted)))
+    fn next(&self) -> Option<Pin<Box<Limit>>> {
+        self.interrupted?;
+        self.limits.next().map(|next| Box::pin(Limit::new(next)))
     }
 }
 
@@ -215,8 +211,8 @@ impl<R> CallTiming for RuntimeLimits<R> {
 }
 
 impl<R> LimitAttempts for Option<Box<RuntimeLimits<R>>> {
-    type Attempt<F: Future> = AttemptLimit<F, Pin<Box<Limit<R>>>>;
-    type Limited<T> = Limited<T, R>;
+    type Attempt<F: Future> = AttemptLimit<F, Pin<Box<Limit>>>;
+    type Limited<T> = Result<T, LimitKind>;
 
     #[inline(always)]
     fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F> {
@@ -226,54 +222,43 @@ impl<R> LimitAttempts for Option<Box<RuntimeLimits<R>>> {
 
 impl<R> LimitOutcome<R> for Option<Box<RuntimeLimits<R>>> {
     #[inline(always)]
-    fn outcome(&mut self, limited: Limited<R, R>) -> R {
-        if let Some(timer) = self {
-            timer.limits.record(&limited);
+    fn outcome(&mut self, limited: Result<R, LimitKind>) -> R {
+        if let Some(RuntimeLimits { limits, interrupted }) = self.as_deref_mut() {
+            limits.record(&limited);
+            if let (Err(_), Some(interrupted)) = (&limited, interrupted) {
+                return interrupted(limits.interrupted());
+            }
         }
-        limited.unwrap_or_else(|(_, interrupted)| interrupted)
+        limited.unwrap_or_else(|_| unreachable!("an attempt without limits has no end of theirs"))
     }
 }
 
-/// The outcome of an attempt, or the limit that has ended it with an outcome of its own.
-pub(crate) type Limited<T, R> = Result<T, (LimitKind, R)>;
-
 pin_project_lite::pin_project! {
     /// The limit of one attempt.
-    pub struct Limit<R> {
+    pub struct Limit {
         // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll
         // would otherwise keep the limit from ever firing.
         #[pin]
         sleep: Unconstrained<Sleep>,
         kind: LimitKind,
-        length: Duration,
-        interrupted: fn(Interrupted) -> R,
     }
 }
 
-impl<R> Limit<R> {
+impl Limit {
     #[inline(always)]
-    fn new(
-        (at, kind, length): (Instant, LimitKind, Duration),
-        interrupted: fn(Interrupted) -> R,
-    ) -> Self {
-        Self { sleep: unconstrained(timer::sleep_until(at)), kind, length, interrupted }
+    fn new((at, kind): (Instant, LimitKind)) -> Self {
+        Self { sleep: unconstrained(timer::sleep_until(at)), kind }
     }
 }
 
-impl<R> Future for Limit<R> {
-    type Output = (LimitKind, R);
+retry_rules::partial_debug!(Limit, |self| { kind: &self.kind });
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(LimitKind, R)> {
+impl Future for Limit {
+    type Output = LimitKind;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LimitKind> {
         let this = self.project();
-        ready!(this.sleep.poll(cx));
-        Poll::Ready((*this.kind, (this.interrupted)(this.kind.interrupted(*this.length))))
-    }
-}
-
-impl<R> fmt::Debug for Limit<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, length, .. } = self;
-        f.debug_struct("Limit").field("kind", kind).field("length", length).finish_non_exhaustive()
+        this.sleep.poll(cx).map(|()| *this.kind)
     }
 }
 
@@ -281,7 +266,7 @@ pin_project_lite::pin_project! {
     /// An attempt that may have a limit.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct AttemptLimit<F, L = Limit<Interrupted>> {
+    pub struct AttemptLimit<F, L> {
         #[pin]
         attempt: F,
         #[pin]
@@ -289,8 +274,8 @@ pin_project_lite::pin_project! {
     }
 }
 
-impl<F: Future, R, L: Future<Output = (LimitKind, R)>> Future for AttemptLimit<F, L> {
-    type Output = Limited<F::Output, R>;
+impl<F: Future, L: Future<Output = LimitKind>> Future for AttemptLimit<F, L> {
+    type Output = Result<F::Output, LimitKind>;
 
     /// Polls the attempt, and then the limit: an attempt that is ready was in time.
     #[inline]

@@ -9,7 +9,6 @@ use crate::base::clock::{self, Instant};
 use crate::event::warning::Warning;
 use crate::observe;
 use crate::outcome::ended::Reason;
-use crate::outcome::interrupted::Interrupted;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::end_options::EndOptions;
@@ -161,16 +160,6 @@ pub enum LimitKind {
     Timeout,
     /// The bound of the call.
     Deadline,
-}
-
-impl LimitKind {
-    /// Returns the end of an attempt by this limit.
-    pub(crate) const fn interrupted(self, limit: Duration) -> Interrupted {
-        match self {
-            Self::Timeout => Interrupted::Timeout { limit },
-            Self::Deadline => Interrupted::Deadline { limit },
-        }
-    }
 }
 
 impl Timing {

@@ -224,7 +224,7 @@ impl<'r> Driver<'r> {
         attempts.begin(&self.session, &around.context);
         self.permit = own;
         if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
-            let (at, kind) = guarded.limits.next().map(|(at, kind, _)| (at, kind)).unzip();
+            let (at, kind) = guarded.limits.next().unzip();
             guarded.limits.set_timed_out(kind);
             guarded.limit = at;
         }

@@ -2,14 +2,15 @@
 //! the breaker. By function: the differential test compares the other entry points with it.
 
 use std::future::{Future, pending, poll_fn};
+use std::io::{Error, ErrorKind};
 use std::ops::ControlFlow::Continue;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Class, Policy, QuotaConfig, Reason, RetryError, RetryQuota,
-    State, policy, retry,
+    BreakerConfig, CircuitBreaker, Class, PastFailure, Policy, QuotaConfig, Reason, RetryError,
+    RetryQuota, State, policy, retry,
 };
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, advance, sleep, timeout};
@@ -117,6 +118,24 @@ async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
     // 1 and 2 fail by 35 ms; 3 hangs from 135 ms on, and 4 fails at 170 ms.
     let error = fetch(&Calls::new()).await.unwrap_err();
     assert_eq!((error.reason(), error.last()), (Reason::Deadline, Some(&Failure::Busy(4))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_two_losers_is_judged_by_itself_when_a_timeout_ends_their_race() {
+    #[retry(attempts = 1, hedge(after = "10ms", max = 2), timeout = "100ms", history = 2)]
+    async fn fetch(calls: &Calls) -> Result<u32, RetryError<Error>> {
+        let kind = match calls.make() {
+            1 => pending().await,
+            2 => ErrorKind::ConnectionReset,
+            _ => ErrorKind::TimedOut,
+        };
+        sleep(millis(20)).await;
+        Err(kind.into())
+    }
+    let error = fetch(&Calls::new()).await.unwrap_err();
+    assert_eq!(error.last().map(Error::kind), Some(ErrorKind::TimedOut));
+    let classes: Vec<_> = error.history().iter().map(PastFailure::class).collect();
+    assert_eq!(classes, [Class::NETWORK, Class::TIMEOUT]);
 }
 
 #[tokio::test(start_paused = true)]

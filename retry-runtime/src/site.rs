@@ -51,10 +51,7 @@ pub struct Site {
     failed: OnceLock<Box<FailureRecord>>,
     #[cfg(feature = "metrics")]
     labels: std::sync::OnceLock<crate::site::labels::Labels>,
-    #[cfg(feature = "overrides")]
-    is_hedged: bool,
-    #[cfg(feature = "overrides")]
-    is_blocking: bool,
+    attempts: AttemptKind,
     #[cfg(feature = "overrides")]
     policy_override: PolicyOverride,
 }
@@ -62,6 +59,15 @@ pub struct Site {
 // Each annotated function is one, whether it is ever called or not.
 #[cfg(all(target_pointer_width = "64", not(any(feature = "metrics", feature = "overrides"))))]
 const _: () = assert!(size_of::<Site>() <= 272);
+
+/// The kind of attempts that a function makes.
+enum AttemptKind {
+    Async,
+    /// Hedges may join them.
+    Hedged,
+    /// Nothing cuts them off.
+    Blocking,
+}
 
 /// The counters of a function, created once a call of it has failed.
 struct FailureRecord {
@@ -85,10 +91,7 @@ impl Site {
             failed: OnceLock::new(),
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
-            #[cfg(feature = "overrides")]
-            is_hedged: false,
-            #[cfg(feature = "overrides")]
-            is_blocking: false,
+            attempts: AttemptKind::Async,
             #[cfg(feature = "overrides")]
             policy_override: PolicyOverride::new(),
         }
@@ -116,24 +119,16 @@ impl Site {
     /// expansions.
     #[doc(hidden)]
     #[must_use]
-    #[cfg_attr(not(feature = "overrides"), expect(unused_mut, reason = "only overrides read it"))]
     pub const fn hedged(mut self) -> Self {
-        #[cfg(feature = "overrides")]
-        {
-            self.is_hedged = true;
-        }
+        self.attempts = AttemptKind::Hedged;
         self
     }
 
     /// Records that it is not async, so that nothing cuts its attempts off. For expansions.
     #[doc(hidden)]
     #[must_use]
-    #[cfg_attr(not(feature = "overrides"), expect(unused_mut, reason = "only overrides read it"))]
     pub const fn blocking(mut self) -> Self {
-        #[cfg(feature = "overrides")]
-        {
-            self.is_blocking = true;
-        }
+        self.attempts = AttemptKind::Blocking;
         self
     }
 
@@ -265,13 +260,13 @@ impl Site {
     /// Returns whether nothing cuts its attempts off.
     #[cfg(feature = "overrides")]
     pub(crate) const fn is_blocking(&self) -> bool {
-        self.is_blocking
+        matches!(self.attempts, AttemptKind::Blocking)
     }
 
     /// Returns whether hedges may join its attempts, after whatever delay.
     #[cfg(feature = "overrides")]
     pub(crate) const fn is_hedged(&self) -> bool {
-        self.is_hedged
+        matches!(self.attempts, AttemptKind::Hedged)
     }
 
     pub(crate) fn learn(&self, policy: &Policy) {

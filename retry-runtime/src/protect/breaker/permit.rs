@@ -78,7 +78,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn failure(self) {
         let (breaker, tag) = self.into_parts();
-        breaker.fail(tag, None);
+        breaker.report(tag, Report::Failure(None));
     }
 
     /// Reports a [`failure`](Self::failure) with its error: if it opens the breaker, its
@@ -94,7 +94,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn failure_with(self, error: &dyn fmt::Display) {
         let (breaker, tag) = self.into_parts();
-        breaker.fail(tag, Some(error));
+        breaker.report(tag, Report::Failure(Some(error)));
     }
 
     /// Reports that the server has asked callers to wait. If the breaker is configured to
@@ -154,7 +154,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn forgive(self) {
         let (breaker, tag) = self.into_parts();
-        breaker.forgive(tag);
+        breaker.report(tag, Report::Neither);
     }
 
     #[inline]

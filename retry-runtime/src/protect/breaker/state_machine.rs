@@ -198,16 +198,6 @@ impl CircuitBreaker {
         self.streak.clear(tag.generation());
     }
 
-    #[cold]
-    pub(super) fn fail(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
-        self.report(tag, Report::Failure(error));
-    }
-
-    #[cold]
-    pub(super) fn forgive(&self, tag: Tag) {
-        self.report(tag, Report::Neither);
-    }
-
     #[inline(never)]
     pub(super) fn report(&self, tag: Tag, report: Report<'_>) {
         match (tag.mode(), report) {

@@ -57,11 +57,7 @@ fn new_error<E>(
     source_of: SourceOf<E>,
     history: Option<Vec<PastFailure>>,
 ) -> RetryError<E> {
-    let error = RetryError::new(error, ended, source_of);
-    match history {
-        Some(history) => error.with_history(history),
-        None => error,
-    }
+    RetryError::new(error, ended, source_of).with_history(history.unwrap_or_default())
 }
 
 /// Returns the failure of an attempt of such a call, for events.

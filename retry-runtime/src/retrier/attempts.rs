@@ -287,8 +287,7 @@ impl<T, E, V: Values<T>> Calling<'_, '_, T, E, V> {
         let Some(outcome) = self.outcome else { unreachable!("a call ends with an outcome") };
         Poll::Ready(match (finished, outcome) {
             (Finished::GaveUp(how), outcome) => {
-                let result = ended(outcome, how, self.judge.rules.source_of, None);
-                result.map_err(|error| error.with_history(driver.take_history()))
+                ended(outcome, how, self.judge.rules.source_of, Some(driver.take_history()))
             }
             (Finished::Succeeded, Ok(value)) => Ok(value),
             (Finished::Succeeded, Err(_)) => unreachable!("a success has a value"),

@@ -9,7 +9,6 @@ use core::task::{Context, Poll, ready};
 use tower_service::Service;
 
 use super::RetryLayer;
-use super::layer::Parts;
 use super::requests::{ByClone, Requests};
 use super::sending::{Sending, Source};
 use crate::call::session::Session;
@@ -173,10 +172,7 @@ pin_project_lite::pin_project! {
 /// The result of a call.
 type End<T, E> = Result<T, RetryError<E>>;
 
-impl<S, Q, D, Kind, R, C> RetryFuture<S, Q, D, Kind, R, C>
-where
-    S: Service<Q>,
-{
+impl<S: Service<Q>, Q, D, Kind, R, C> RetryFuture<S, Q, D, Kind, R, C> {
     #[cold]
     fn guarded(call: impl Future<Output = End<S::Response, S::Error>> + Send + 'static) -> Self {
         Self { state: State::Guarded { call: Box::pin(call) } }
@@ -185,23 +181,30 @@ where
 
 impl<S, Q, D, Kind, R, C> Future for RetryFuture<S, Q, D, Kind, R, C>
 where
-    S: Service<Q> + Clone + Send + 'static,
-    S::Future: Send,
-    S::Response: Send + 'static,
-    S::Error: Send + 'static,
-    Q: Send + 'static,
-    D: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
-    Kind: 'static,
-    R: Values<S::Response> + Clone + Send + Sync + 'static,
-    C: Requests<Q> + Send + Sync + 'static,
+    S: Service<Q> + Clone,
+    D: Decider<S::Error, Kind>,
+    R: Values<S::Response>,
+    C: Requests<Q>,
 {
     type Output = End<S::Response, S::Error>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let end = ready!(match self.as_mut().project().state.project() {
-            StateProjection::Plain { attempt, waits, source, layer } => {
-                poll_plain(attempt, waits, source, layer.parts(), cx)
+            StateProjection::Plain { mut attempt, waits, source, layer } => 'call: {
+                let parts = layer.parts();
+                let retrier = &parts.retrier;
+                let failed = match attempt.as_mut().as_pin_mut() {
+                    Some(first) if !waits.has_waited() => {
+                        match retrier.value(ready!(first.poll(cx))) {
+                            Ok(value) => break 'call Poll::Ready(Ok(value)),
+                            Err(failed) => Some(failed),
+                        }
+                    }
+                    _ => None,
+                };
+                let (sending, closures) = (&mut Sending::new(source, parts), &mut ());
+                Progress::poll_plain(waits, attempt, sending, retrier.judge(closures), cx, failed)
             }
             StateProjection::Guarded { call } => call.as_mut().poll(cx),
             StateProjection::Ended => panic!("a call is polled after it has ended"),
@@ -213,32 +216,6 @@ where
 }
 
 retry_rules::partial_debug!([S: Service<Q>, Q, D, Kind, R, C] RetryFuture<S, Q, D, Kind, R, C>);
-
-/// Polls a call of a retrier that needs nothing but attempts.
-#[inline(always)]
-fn poll_plain<S, Q, D, Kind, R, C>(
-    mut attempt: Pin<&mut Option<S::Future>>,
-    waits: &mut Session,
-    source: &mut Source<S, Q>,
-    parts: &Parts<D, R, C>,
-    cx: &mut Context<'_>,
-) -> Poll<End<S::Response, S::Error>>
-where
-    S: Service<Q> + Clone,
-    D: Decider<S::Error, Kind>,
-    R: Values<S::Response>,
-    C: Requests<Q>,
-{
-    let (retrier, mut failed) = (&parts.retrier, None);
-    if let (false, Some(first)) = (waits.has_waited(), attempt.as_mut().as_pin_mut()) {
-        match retrier.value(ready!(first.poll(cx))) {
-            Ok(value) => return Poll::Ready(Ok(value)),
-            Err(first) => failed = Some(first),
-        }
-    }
-    let (mut sending, closures) = (Sending::new(source, parts), &mut ());
-    Progress::poll_plain(waits, attempt, &mut sending, retrier.judge(closures), cx, failed)
-}
 
 /// Makes one call, of a retrier that lends it its breaker and its quota.
 //

@@ -609,7 +609,7 @@ fn no_command_that_is_accepted_parses_a_value_or_takes_it_to_pieces() {
         let kept: Vec<_> = texts
             .iter()
             .filter(|(text, _)| {
-                !["$(", "$x", "${X", "<(", "IFS"].iter().any(|part| text.contains(part))
+                !["$(", "$x", "${x", "${X", "<(", "IFS"].iter().any(|part| text.contains(part))
             })
             .collect();
         whole += kept.len();

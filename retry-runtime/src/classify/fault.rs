@@ -63,40 +63,22 @@ impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<DynError> for E {
     }
 }
 
-// A compile error that listed these would be longer and no clearer.
-#[diagnostic::do_not_recommend]
-impl Fault<LocalDynError> for Box<dyn Error> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Typed(&**self)
-    }
+macro_rules! faults {
+    ($($Kind:ident: $($Type:ty),+ => |$error:ident| $view:expr;)+) => {$($(
+        // A compile error that listed these would be longer and no clearer.
+        #[diagnostic::do_not_recommend]
+        impl Fault<$Kind> for $Type {
+            fn view(&self, _: Seal) -> ErrorView<'_> {
+                let $error = self;
+                $view
+            }
+        }
+    )+)+};
 }
 
-#[diagnostic::do_not_recommend]
-impl Fault<LocalDynError> for Box<dyn Error + Send> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Typed(&**self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<PlainText> for String {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<PlainText> for &str {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<PlainText> for Cow<'_, str> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
+faults! {
+    LocalDynError: Box<dyn Error>, Box<dyn Error + Send> => |error| ErrorView::Typed(&**error);
+    PlainText: String, &str, Cow<'_, str> => |text| ErrorView::Text(text);
 }
 
 /// The error of an inner retried call. It is not an [`Error`] unless its last error is one, so it

@@ -158,7 +158,7 @@ pub enum SearchError {
     Condition {
         /// The id of the item.
         item: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// More items were found than wanted.

@@ -31,7 +31,7 @@ pub(crate) struct JobPage {
     pub(crate) samples: Vec<Sample>,
     /// Its failures, the largest group first.
     pub(crate) groups: Vec<GroupLine>,
-    /// Set if the groups are those of its newest failures: the number of these.
+    /// Set if only its newest failures are grouped: their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) groups_of_newest: Option<usize>,
     /// The number of groups that are not shown.

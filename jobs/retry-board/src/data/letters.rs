@@ -249,7 +249,7 @@ pub(crate) struct Letters {
     pub(crate) groups: Vec<GroupLine>,
     /// The number of groups that are not shown.
     pub(crate) more_groups: usize,
-    /// Set if the groups are those of the newest failures: the number of these.
+    /// Set if only the newest failures are grouped: their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) groups_of_newest: Option<usize>,
     /// The number of dead letters of the job or the store; with any other filter, that of the items

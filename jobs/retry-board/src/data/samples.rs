@@ -39,7 +39,7 @@ impl Sample {
         Self { at, succeeded, failed, failed_attempts }
     }
 
-    /// What has happened since an earlier sample.
+    /// The changes since an earlier sample.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             at: self.at,

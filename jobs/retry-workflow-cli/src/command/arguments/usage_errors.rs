@@ -1,5 +1,5 @@
-//! What clap's message about wrong arguments lacks: the command that runs a file, and the meaning
-//! of each possible value.
+//! The additions to clap's message about wrong arguments: the command that runs a file, and the
+//! meaning of each possible value.
 
 use std::ffi::OsString;
 use std::path::Path;

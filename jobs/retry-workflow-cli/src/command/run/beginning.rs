@@ -54,7 +54,7 @@ pub(super) async fn choose(
         let until = now + SHORTEST;
         let (mine, open, closed) = (origin.clone(), unfinished.clone(), closed.to_owned());
         let (wanted, continues) = (begin.job_id.clone(), begin.continues);
-        // What the choice has seen, since it may be different a moment later.
+        // The jobs that the choice has seen: there may be others a moment later.
         let others = Arc::new(Mutex::new(None));
         let seen = Arc::clone(&others);
         let choose = move |jobs: &[Job]| {

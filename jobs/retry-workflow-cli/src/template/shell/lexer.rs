@@ -89,7 +89,7 @@ impl<'a> Lexer<'a> {
             }
         }
         if let Some(why) = self.unsafe_reason.take() {
-            // What was found after that position may be wrong as well.
+            // Errors that were found after that position may be wrong as well.
             let found = std::mem::take(&mut self.errors);
             self.errors.extend(self.inserted.iter().map(|value| value.refused(&why)));
             self.refuse_from(uncertain_from.unwrap_or(self.text.len()), &why);

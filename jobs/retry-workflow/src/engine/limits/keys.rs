@@ -442,7 +442,7 @@ fn has_places(limits: &[JobLimit], key: Key) -> bool {
     matches!(bound(limits, key), Some(LimitBound::Concurrency(_)))
 }
 
-/// Returns whether a key is that of all items.
+/// Returns whether all items share a key.
 fn is_of_job(limits: &[JobLimit], key: Key) -> bool {
     limits.get(key.limit).is_some_and(|limit| limit.of.is_none())
 }

@@ -103,11 +103,10 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
         @if counts.unfinished() > 0 || page.has_progress() {
             section.panel aria-labelledby="rate-heading" {
                 h2 #rate-heading { "Last ten minutes" }
-                @if page.samples.len() > 1 {
-                    (chart::progress(&page.samples, page.now))
-                } @else {
+                @if page.samples.len() < 2 {
                     p.muted.under { "Counted while this page is open." }
                 }
+                (chart::progress(&page.samples, page.now))
             }
         }
         @if let Some(tasks) = &page.tasks { (task_section(&job.id, tasks)) }

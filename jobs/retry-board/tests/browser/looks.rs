@@ -1,10 +1,12 @@
 //! Every page: wide and narrow, light and dark, accessible; with screenshots if they are wanted.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use retry_board::Board;
 use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
-use retry_workflow::{Filter, MemoryStore, Operator, Redrive, Workflow, policy};
+use retry_workflow::store::NewItem;
+use retry_workflow::{Filter, MemoryStore, Operator, Redrive, Store, Workflow, policy};
 
 use crate::jobs::{board, import, release};
 use crate::page::{Look, Page, are_pictures_wanted};
@@ -178,6 +180,10 @@ fn pictures_and_their_legends_are_seen_in_forced_colours() {
     let store = MemoryStore::new();
     let server = Server::start(board(&store));
     import(&server, &store);
+    // The chart is that of a job which has not ended.
+    let late = vec![NewItem::new("late", "1")];
+    let due = store.now() + Duration::from_hours(1);
+    server.block_on(store.enqueue("import-1", late, due)).expect("it is in memory");
     for is_dark in [false, true] {
         page.force_colours(is_dark);
         page.go(&server.url("/job?id=import-1"));

@@ -10,8 +10,9 @@ use self::throughput::Throughput;
 use super::attempt::Completion;
 use super::leases::Load;
 use crate::item::record::{Counts, ItemState};
-use crate::job::error_policy::{ErrorPolicy, Exceeded};
+use crate::job::error_policy::ErrorPolicy;
 use crate::job::record::Baseline;
+use crate::job::record::StopReason;
 
 /// Items that have ended, as far as limits count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,7 +142,7 @@ impl Ledger {
     }
 
     /// The limit that the settled items exceed.
-    pub(super) fn exceeded(&self, policy: &ErrorPolicy) -> Option<Exceeded> {
+    pub(super) fn exceeded(&self, policy: &ErrorPolicy) -> Option<StopReason> {
         self.exceeded_with(EndedItems::default(), policy)
     }
 
@@ -150,13 +151,27 @@ impl Ledger {
         self.unsettled.stops > 0 || self.exceeded_with(self.unsettled, policy).is_some()
     }
 
-    fn exceeded_with(&self, more: EndedItems, policy: &ErrorPolicy) -> Option<Exceeded> {
+    fn exceeded_with(&self, more: EndedItems, policy: &ErrorPolicy) -> Option<StopReason> {
         let ended = self.stored.ended() + self.settled.ended + more.ended;
         let failed = self.stored.failed() + self.settled.failed + more.failed;
-        policy.exceeded(
-            ended.saturating_sub(self.baseline.ended),
-            failed.saturating_sub(self.baseline.failed),
-        )
+        let ended = ended.saturating_sub(self.baseline.ended);
+        let failed = failed.saturating_sub(self.baseline.failed);
+        if failed > 0 && !policy.continue_on_failure {
+            return Some(StopReason::FirstFailure);
+        }
+        if let Some(max_failures) = policy.max_failures
+            && failed >= max_failures
+        {
+            return Some(StopReason::MaxFailures { max_failures });
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a share is no exact number")]
+        if let Some(failure_threshold) = policy.failure_threshold
+            && ended >= policy.minimum_items
+            && failed as f64 / ended as f64 > failure_threshold
+        {
+            return Some(StopReason::FailureThreshold { failure_threshold, failed, ended });
+        }
+        None
     }
 
     /// Returns how many items to claim now, with no more than `limit` held in total; 0 to claim

@@ -7,7 +7,7 @@ use crate::engine::source::DynSource;
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Settlement};
-use crate::job::error_policy::{Exceeded, OnOpen};
+use crate::job::error_policy::OnOpen;
 use crate::job::event::JobEvent;
 use crate::job::record::StopReason;
 
@@ -80,15 +80,8 @@ impl Engine {
 
     /// Stops the job if its policy requires it: a limit is exceeded, or the breaker is open.
     pub(super) fn check_bounds(&mut self) {
-        match self.ledger.exceeded(&self.policy) {
-            Some(Exceeded::FirstFailure) => self.stop(StopReason::FirstFailure),
-            Some(Exceeded::MaxFailures { most }) => {
-                self.stop(StopReason::MaxFailures { max_failures: most });
-            }
-            Some(Exceeded::Threshold { most, failed, ended }) => {
-                self.stop(StopReason::FailureThreshold { failure_threshold: most, failed, ended });
-            }
-            None => {}
+        if let Some(reason) = self.ledger.exceeded(&self.policy) {
+            self.stop(reason);
         }
         if self.policy.on_open == OnOpen::Stop
             && self.breaker.as_ref().is_some_and(|breaker| !breaker.open_for().is_zero())

@@ -48,30 +48,16 @@ impl fmt::Display for InvalidGraph {
                     None => Ok(()),
                 }
             }
-            Self::Cycle { path } => {
-                write!(
-                    f,
-                    "these tasks depend on each other, so none of them can start: {}",
-                    Path(path)
-                )
-            }
+            Self::Cycle { path } => write!(
+                f,
+                "these tasks depend on each other, so none of them can start: `{}`",
+                path.join("` → `")
+            ),
         }
     }
 }
 
 impl std::error::Error for InvalidGraph {}
-
-/// `a → b → a`
-struct Path<'a>(&'a [String]);
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, task) in self.0.iter().enumerate() {
-            write!(f, "{}`{task}`", if at == 0 { "" } else { " → " })?;
-        }
-        Ok(())
-    }
-}
 
 /// The checked needs of tasks: each task exists once, and none needs itself, directly or
 /// indirectly.

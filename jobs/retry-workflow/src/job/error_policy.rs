@@ -5,8 +5,7 @@ mod read;
 
 use std::fmt;
 
-use retry_rules::file::InvalidKeys;
-use retry_runtime::{BreakerConfig, Field, Fields, HalfOpen, Invalid, Policy};
+use retry_runtime::{BreakerConfig, Field, HalfOpen, Invalid, Policy};
 use serde::Deserialize;
 
 pub use self::read::ErrorPolicyKeys;
@@ -140,80 +139,36 @@ pub enum OnOpen {
 }
 
 /// The mistake in an error policy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InvalidErrorPolicy(Complaint);
-
-#[derive(Clone, Debug, PartialEq)]
-enum Complaint {
-    Threshold(f64),
-    MaxFailures,
-    MinimumItems,
-    Batch,
-    Breaker(Invalid),
-    GradualBreaker,
-    Retry(Invalid),
-    /// The same for a file, naming its keys.
-    RetryKeys(InvalidKeys),
-    NoHandlerName,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidErrorPolicy {
+    keys: Vec<&'static str>,
+    message: String,
 }
 
 impl fmt::Display for InvalidErrorPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Complaint::Threshold(share) => write!(
-                f,
-                "a failure_threshold of {share} is not a share of the items: write a number above \
-                 0 and below 1, such as 0.25 for a quarter"
-            ),
-            Complaint::MaxFailures => f.write_str(
-                "max_failures is 0: to stop at the first failure, write `continue_on_failure: \
-                 false`, or `max_failures: 1`",
-            ),
-            Complaint::MinimumItems => {
-                f.write_str("minimum_items is 0: a share needs at least 1 item to be computed from")
-            }
-            Complaint::Batch => f.write_str(
-                "a batch of 0 errors is never full: write `batched: { size: 5 }`, or `immediate`",
-            ),
-            Complaint::Breaker(invalid) => write!(f, "circuit_breaker: {invalid}"),
-            Complaint::GradualBreaker => f.write_str(
-                "circuit_breaker: `half_open = gradual` admits a share of the calls that come, and a \
-                 job starts its items itself: remove it; `half_open_requests` says how many items \
-                 run at a time until the breaker closes",
-            ),
-            Complaint::Retry(invalid) => write!(f, "retry_config: {invalid}"),
-            Complaint::RetryKeys(invalid) => invalid.fmt(f),
-            Complaint::NoHandlerName => f.write_str(
-                "a custom handler needs a name: write `on_item_failure: { custom: name }`",
-            ),
-        }
+        f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for InvalidErrorPolicy {}
 
 impl InvalidErrorPolicy {
+    fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self { keys: vec![key], message: message.into() }
+    }
+
+    /// The error for a map under this key.
+    fn inside(key: &'static str, invalid: &Invalid) -> Self {
+        let keys = std::iter::once(key).chain(invalid.fields().iter().map(Field::name));
+        Self { keys: keys.collect(), message: format!("{key}: {invalid}") }
+    }
+
     /// Returns the keys to blame, as a file spells them: a key of the error policy, and, if its
     /// value is a map, the keys inside it, the main one first.
     pub fn keys(&self) -> Vec<&'static str> {
-        match &self.0 {
-            Complaint::Threshold(_) => vec!["failure_threshold"],
-            Complaint::MaxFailures => vec!["max_failures"],
-            Complaint::MinimumItems => vec!["minimum_items"],
-            Complaint::Batch => vec!["error_collection"],
-            Complaint::NoHandlerName => vec!["on_item_failure"],
-            Complaint::GradualBreaker => vec!["circuit_breaker"],
-            Complaint::Breaker(invalid) => inside("circuit_breaker", invalid.fields()),
-            Complaint::Retry(invalid) => inside("retry_config", invalid.fields()),
-            Complaint::RetryKeys(invalid) => {
-                std::iter::once("retry_config").chain(invalid.keys()).collect()
-            }
-        }
+        self.keys.clone()
     }
-}
-
-fn inside(key: &'static str, fields: Fields) -> Vec<&'static str> {
-    std::iter::once(key).chain(fields.iter().map(Field::name)).collect()
 }
 
 impl Default for ErrorPolicy {
@@ -394,55 +349,47 @@ impl ErrorPolicy {
     /// # Errors
     /// The first invalid setting, and what to write instead.
     pub fn validate(&self) -> Result<(), InvalidErrorPolicy> {
-        let complaint = if self.max_failures == Some(0) {
-            Complaint::MaxFailures
+        let invalid = if self.max_failures == Some(0) {
+            InvalidErrorPolicy::new(
+                "max_failures",
+                "max_failures is 0: to stop at the first failure, write `continue_on_failure: \
+                 false`, or `max_failures: 1`",
+            )
         } else if let Some(share) = self.failure_threshold
             && !(share > 0.0 && share < 1.0)
         {
-            Complaint::Threshold(share)
+            let message = format!(
+                "a failure_threshold of {share} is not a share of the items: write a number above \
+                 0 and below 1, such as 0.25 for a quarter"
+            );
+            InvalidErrorPolicy::new("failure_threshold", message)
         } else if self.minimum_items == 0 {
-            Complaint::MinimumItems
+            let message = "minimum_items is 0: a share needs at least 1 item to be computed from";
+            InvalidErrorPolicy::new("minimum_items", message)
         } else if self.error_collection == (ErrorCollection::Batched { size: 0 }) {
-            Complaint::Batch
+            InvalidErrorPolicy::new(
+                "error_collection",
+                "a batch of 0 errors is never full: write `batched: { size: 5 }`, or `immediate`",
+            )
         } else if let Some(Err(invalid)) = self.circuit_breaker.map(|breaker| breaker.validate()) {
-            Complaint::Breaker(invalid)
+            InvalidErrorPolicy::inside("circuit_breaker", &invalid)
         } else if self.circuit_breaker.is_some_and(|it| it.get_half_open() == HalfOpen::Gradual) {
-            Complaint::GradualBreaker
+            InvalidErrorPolicy::new(
+                "circuit_breaker",
+                "circuit_breaker: `half_open = gradual` admits a share of the calls that come, and a \
+                 job starts its items itself: remove it; `half_open_requests` says how many items \
+                 run at a time until the breaker closes",
+            )
         } else if let Err(invalid) = self.retry_config.validate() {
-            Complaint::Retry(invalid)
+            InvalidErrorPolicy::inside("retry_config", &invalid)
         } else if self.on_item_failure == OnItemFailure::Custom(String::new()) {
-            Complaint::NoHandlerName
+            InvalidErrorPolicy::new(
+                "on_item_failure",
+                "a custom handler needs a name: write `on_item_failure: { custom: name }`",
+            )
         } else {
             return Ok(());
         };
-        Err(InvalidErrorPolicy(complaint))
+        Err(invalid)
     }
-
-    /// Returns why the job must stop, if this many of the ended items have failed.
-    pub(crate) fn exceeded(&self, ended: u64, failed: u64) -> Option<Exceeded> {
-        if failed > 0 && !self.continue_on_failure {
-            return Some(Exceeded::FirstFailure);
-        }
-        if let Some(most) = self.max_failures
-            && failed >= most
-        {
-            return Some(Exceeded::MaxFailures { most });
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a share is no exact number")]
-        if let Some(most) = self.failure_threshold
-            && ended >= self.minimum_items
-            && failed as f64 / ended as f64 > most
-        {
-            return Some(Exceeded::Threshold { most, failed, ended });
-        }
-        None
-    }
-}
-
-/// The limit that was exceeded.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Exceeded {
-    FirstFailure,
-    MaxFailures { most: u64 },
-    Threshold { most: f64, failed: u64, ended: u64 },
 }

@@ -32,7 +32,19 @@ enum TimeUnit {
     Hour,
 }
 
+/// The units that a rate may have, for messages.
+const UNITS: &str = "per second, minute or hour, such as \"10/s\", \"600/m\" or \"100/h\"";
+
 impl TimeUnit {
+    fn named(word: &str) -> Option<Self> {
+        match word {
+            "s" | "sec" | "secs" | "second" | "seconds" => Some(Self::Second),
+            "m" | "min" | "mins" | "minute" | "minutes" => Some(Self::Minute),
+            "h" | "hr" | "hour" | "hours" => Some(Self::Hour),
+            _ => None,
+        }
+    }
+
     const fn nanos(self) -> u64 {
         let seconds = match self {
             Self::Second => 1,
@@ -121,73 +133,22 @@ setting_value!(IntoRate::into_rate -> Result<Rate, InvalidRate>, from Rate);
 
 /// A text that is not a rate, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidRate {
-    text: String,
-    complaint: RateProblem,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RateProblem {
-    NoUnit,
-    Unit,
-    Zero,
-    Number,
-    /// A number of items, and words.
-    Words,
-}
+pub struct InvalidRate(String);
 
 impl fmt::Display for InvalidRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = OneLine(&self.text);
-        match self.complaint {
-            RateProblem::NoUnit => {
-                write!(
-                    f,
-                    "\"{text}\" has no unit: write \"{text}/s\", \"{text}/m\" or \"{text}/h\""
-                )
-            }
-            RateProblem::Unit => write!(
-                f,
-                "\"{text}\" has an unknown unit: write a rate per second, minute or hour, such as \
-                 \"10/s\", \"600/m\" or \"100/h\""
-            ),
-            RateProblem::Zero => write!(
-                f,
-                "\"{text}\" never makes progress: write a rate of at least 1, such as \"1/h\""
-            ),
-            RateProblem::Words => match self.meant() {
-                Some(meant) => write!(f, "\"{text}\" is not a rate: write \"{meant}\""),
-                None => write!(
-                    f,
-                    "\"{text}\" is not a rate: write one per second, minute or hour, such as \
-                     \"10/s\", \"600/m\" or \"100/h\""
-                ),
-            },
-            RateProblem::Number => write!(
-                f,
-                "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
-                 one every two seconds, write \"30/m\""
-            ),
-        }
+        f.write_str(&self.0)
     }
 }
 
-impl InvalidRate {
-    /// The rate that these words probably mean: `100 per second`, `100rps`.
-    fn meant(&self) -> Option<Rate> {
-        let text = self.text.to_lowercase();
-        let (number, words) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-        let items = number.parse().ok()?;
-        words.split(|c: char| !c.is_ascii_alphabetic()).rev().find_map(|word| {
-            let unit = match word {
-                "s" | "sec" | "secs" | "second" | "seconds" | "rps" => Rate::per_second,
-                "m" | "min" | "mins" | "minute" | "minutes" | "rpm" => Rate::per_minute,
-                "h" | "hr" | "hour" | "hours" | "rph" => Rate::per_hour,
-                _ => return None,
-            };
-            Some(unit(items))
-        })
-    }
+/// The rate that these words probably mean: `100 per second`, `100rps`.
+fn meant(text: &str) -> Option<Rate> {
+    let text = text.to_lowercase();
+    let (number, words) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let items = number.parse().ok()?;
+    let mut words = words.split(|c: char| !c.is_ascii_alphabetic()).rev();
+    let per = words.find_map(|word| TimeUnit::named(word.strip_prefix("rp").unwrap_or(word)))?;
+    Some(Rate { items, per })
 }
 
 impl std::error::Error for InvalidRate {}
@@ -211,29 +172,42 @@ impl FromStr for Rate {
     /// Reads a whole number, `/`, and `s`, `m` or `h`.
     fn from_str(text: &str) -> Result<Self, InvalidRate> {
         let text = text.trim();
-        let invalid = |complaint| InvalidRate { text: text.to_owned(), complaint };
+        let shown = OneLine(text);
+        let no_number = || {
+            InvalidRate(format!(
+                "\"{shown}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
+                 one every two seconds, write \"30/m\""
+            ))
+        };
         let whole = |number: &str| {
             let number = number.trim();
             let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
             digits.then(|| number.parse::<u64>().ok()).flatten()
         };
         let Some((number, unit)) = text.split_once('/') else {
+            if whole(text).is_some() {
+                return Err(InvalidRate(format!(
+                    "\"{shown}\" has no unit: write \"{shown}/s\", \"{shown}/m\" or \"{shown}/h\""
+                )));
+            }
             let begins_with_number = text.starts_with(|c: char| c.is_ascii_digit());
-            let is_fraction = text.contains(['.', ',']);
-            return Err(invalid(match whole(text) {
-                Some(_) => RateProblem::NoUnit,
-                None if begins_with_number && !is_fraction => RateProblem::Words,
-                None => RateProblem::Number,
-            }));
+            if !begins_with_number || text.contains(['.', ',']) {
+                return Err(no_number());
+            }
+            let instead = match meant(text) {
+                Some(meant) => format!("\"{meant}\""),
+                None => format!("one {UNITS}"),
+            };
+            return Err(InvalidRate(format!("\"{shown}\" is not a rate: write {instead}")));
         };
-        let items = whole(number).ok_or_else(|| invalid(RateProblem::Number))?;
-        let items = NonZeroU64::new(items).ok_or_else(|| invalid(RateProblem::Zero))?;
-        let per = match unit.trim() {
-            "s" | "sec" | "second" => TimeUnit::Second,
-            "m" | "min" | "minute" => TimeUnit::Minute,
-            "h" | "hr" | "hour" => TimeUnit::Hour,
-            _ => return Err(invalid(RateProblem::Unit)),
-        };
+        let items = NonZeroU64::new(whole(number).ok_or_else(no_number)?).ok_or_else(|| {
+            InvalidRate(format!(
+                "\"{shown}\" never makes progress: write a rate of at least 1, such as \"1/h\""
+            ))
+        })?;
+        let per = TimeUnit::named(unit.trim()).ok_or_else(|| {
+            InvalidRate(format!("\"{shown}\" has an unknown unit: write a rate {UNITS}"))
+        })?;
         Ok(Self { items, per })
     }
 }

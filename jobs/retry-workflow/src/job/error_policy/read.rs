@@ -9,7 +9,7 @@ use serde::de::{Error, IgnoredAny, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::workflow_keys::WorkflowKeys;
-use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
+use super::{ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
 
 /// The keys of an [`ErrorPolicy`] in a file, read but not yet checked.
 ///
@@ -145,7 +145,10 @@ impl TryFrom<ErrorPolicyKeys> for ErrorPolicy {
         let retry_config = match &keys.retry_config {
             Some(keys) => {
                 let policy = keys.policy().and_then(without_server);
-                policy.map_err(|invalid| InvalidErrorPolicy(Complaint::RetryKeys(invalid)))?
+                policy.map_err(|invalid| InvalidErrorPolicy {
+                    keys: std::iter::once("retry_config").chain(invalid.keys()).collect(),
+                    message: invalid.to_string(),
+                })?
             }
             None => default.retry_config,
         };

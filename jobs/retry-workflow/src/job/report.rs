@@ -15,7 +15,7 @@ use crate::item::summary::Group;
 use crate::job::advice::Pattern;
 use crate::job::record::{Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};
-use crate::words::{count, thousands};
+use crate::words::{self, count, thousands};
 
 /// The noun for the items of a job in output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -347,8 +347,13 @@ impl fmt::Display for JobReport {
             write!(f, ", and {} lost with their worker", counts.lost)?;
         }
         writeln!(f)?;
-        write!(f, "  time      {}", Short(self.elapsed))?;
-        write!(f, "; working {}, waiting {}", Short(counts.worked), Short(counts.waited))?;
+        write!(f, "  time      {}", words::total(self.elapsed))?;
+        write!(
+            f,
+            "; working {}, waiting {}",
+            words::total(counts.worked),
+            words::total(counts.waited)
+        )?;
         if self.groups.is_empty() {
             return Ok(());
         }
@@ -374,24 +379,5 @@ impl fmt::Display for JobReport {
             write!(f, "\n    {} × in {}", thousands(failed), count(groups, "smaller group"))?;
         }
         Ok(())
-    }
-}
-
-/// A duration rounded for people: `1.2s`, `340ms`, `2m 5s`.
-pub(crate) struct Short(pub(crate) Duration);
-
-impl fmt::Display for Short {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.as_secs();
-        let rounded = if seconds >= 60 {
-            Duration::from_secs(seconds)
-        } else if seconds >= 1 {
-            Duration::from_millis(u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX) / 10 * 10)
-        } else if self.0 >= Duration::from_millis(1) {
-            Duration::from_millis(u64::from(self.0.subsec_millis()))
-        } else {
-            Duration::from_micros(u64::from(self.0.subsec_micros()))
-        };
-        fmt::Display::fmt(&retry_rules::duration::format(rounded), f)
     }
 }

@@ -9,7 +9,6 @@ mod handlers;
 mod finish;
 mod input;
 mod items;
-mod records;
 mod reducing;
 mod tasks;
 mod chain;

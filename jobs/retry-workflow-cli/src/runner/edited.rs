@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::records;
 use crate::steps::list::EditedStep;
 use crate::steps::step::{Step, StepId, Steps};
 use crate::template::placeholder::Captured;
@@ -43,7 +42,7 @@ impl RecordedStep {
 impl RecordedSteps {
     /// Reads the record of a job; an empty one if it has not begun.
     pub(super) async fn read(store: &dyn Store, job: &str) -> Result<Self, StoreError> {
-        Ok(records::read(store, &key(job)).await?.unwrap_or_default())
+        Ok(store.json(&key(job)).await?.1.unwrap_or_default())
     }
 
     /// The outputs that steps before this place have captured.
@@ -58,12 +57,12 @@ impl RecordedSteps {
         job: &str,
         mut change: impl FnMut(&mut Self),
     ) -> Result<(), StoreError> {
-        records::update(store, &key(job), |found: Option<Self>| {
+        let change = |found: Option<Self>| {
             let mut record = found.unwrap_or_default();
             change(&mut record);
             Some(record)
-        })
-        .await
+        };
+        store.update_json(&key(job), change).await
     }
 }
 
@@ -98,13 +97,13 @@ pub(super) async fn map_changed(
     }
     let begun = Filter::job(&job.id).states([ItemState::Pending, ItemState::Leased]);
     let (mut first, mut number) = (None, 0_u64);
-    records::each_item(store, &begun, |item| {
+    let visit = |item: ItemRecord| {
         if let Some(edited) = edited(&item, steps) {
             number += 1;
             first.get_or_insert((item.id, edited));
         }
-    })
-    .await?;
+    };
+    store.each_item(&begun, visit).await?;
     Ok(first.map(|(item, edited)| {
         let others = match number - 1 {
             0 => String::new(),

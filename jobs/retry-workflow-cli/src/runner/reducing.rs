@@ -7,10 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use super::records;
 use crate::steps::temporary;
-use crate::template::scope::{MapResults, Results};
-use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError};
+use crate::template::scope::MapResults;
+use retry_workflow::{Filter, ItemRecord, ItemState, Job, JobReport, Store, StoreError};
 
 /// The state of a job's `reduce`: whether it has run since the items ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -31,7 +30,7 @@ impl Reducing {
     }
 
     pub(super) async fn find(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
-        records::read(store, &Self::key(job)).await
+        Ok(store.json(&Self::key(job)).await?.1)
     }
 
     /// Marks `reduce` as due once the items have ended. A `reduce` that has started is resumed; if
@@ -40,7 +39,7 @@ impl Reducing {
         loop {
             // Read the revision first: if a process ends the job in the meantime, the revision
             // changes and our write fails.
-            let (revision, found) = records::versioned::<Self>(store, &Self::key(job)).await?;
+            let (revision, found) = store.json::<Self>(&Self::key(job)).await?;
             let mut reducing = found.unwrap_or_default();
             if reducing.number > 0 {
                 let has_work = store.counts(job).await?.unfinished() > 0;
@@ -52,7 +51,7 @@ impl Reducing {
             }
             reducing.number = reducing.number.saturating_add(1);
             reducing.done = false;
-            if records::write(store, &Self::key(job), revision, &reducing).await? {
+            if store.cas_json(&Self::key(job), revision, &reducing).await? {
                 return Ok(());
             }
         }
@@ -60,11 +59,11 @@ impl Reducing {
 
     /// Marks `reduce` as done, unless another one is due by now.
     pub(super) async fn ended(self, store: &dyn Store, job: &str) -> Result<(), StoreError> {
-        records::update(store, &Self::key(job), |found: Option<Self>| {
+        let done = |found: Option<Self>| {
             let found = found.filter(|found| !found.done && found.number == self.number);
             found.map(|found| Self { done: true, ..found })
-        })
-        .await
+        };
+        store.update_json(&Self::key(job), done).await
     }
 }
 
@@ -77,15 +76,12 @@ pub(super) async fn summary(
         Ok(file) => write_results(store, &report.job.id, file).await?,
         Err(error) => Err(error),
     };
-    let results = results.map_or_else(
-        |error| {
-            Results::Unwritten(format!(
-                "cannot write the results to a temporary file: {error}: set TMPDIR to a folder \
-                 with room for it"
-            ))
-        },
-        |file| Results::File(Arc::new(file.into_temp_path())),
-    );
+    let results = results.map(|file| Arc::new(file.into_temp_path())).map_err(|error| {
+        format!(
+            "cannot write the results to a temporary file: {error}: set TMPDIR to a folder with \
+             room for it"
+        )
+    });
     Ok(MapResults {
         results,
         total: report.total(),
@@ -104,7 +100,7 @@ async fn write_results(
     let mut results = BufWriter::new(file);
     let mut mark = "[";
     let mut written = Ok(());
-    records::each_item(store, &done, |item| {
+    let visit = |item: ItemRecord| {
         let output = item.output.unwrap_or_default();
         // Output that is JSON is kept as it is; any other output becomes a string.
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&output).is_ok();
@@ -113,8 +109,8 @@ async fn write_results(
             written = write!(results, "{mark}{}", json.trim());
         }
         mark = ",";
-    })
-    .await?;
+    };
+    store.each_item(&done, visit).await?;
     if let Err(error) = written {
         return Ok(Err(error));
     }

@@ -21,7 +21,7 @@ use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
 use crate::steps::temporary;
 use crate::template::placeholder::{Meaning, Placeholder};
-use crate::template::scope::{Results, Scope};
+use crate::template::scope::Scope;
 use crate::template::shell::{Script, variable};
 use crate::template::text::Template;
 use retry_workflow::ItemContext;
@@ -83,18 +83,6 @@ pub(crate) struct PreparedCommand {
     pub(crate) hint: Option<String>,
 }
 
-/// The length of a shown command, in characters: enough to recognise it.
-const EXCERPT: usize = 80;
-
-/// The beginning of a command, for a message.
-pub(crate) fn excerpt(command: &str) -> String {
-    let command = command.trim();
-    match command.char_indices().nth(EXCERPT) {
-        Some((at, _)) => format!("{}…", &command[..at]),
-        None => command.to_owned(),
-    }
-}
-
 impl Run {
     pub(crate) fn placeholders(&self) -> Box<dyn Iterator<Item = &Placeholder> + '_> {
         match self {
@@ -129,7 +117,7 @@ impl Run {
         workspace: &Workspace,
         scope: &Scope,
     ) -> Result<PreparedCommand, StepError> {
-        if let Some(Results::Unwritten(why)) = scope.map.as_deref().map(|map| &map.results)
+        if let Some(Err(why)) = scope.map.as_deref().map(|map| &map.results)
             && self.needs_results()
         {
             return Err(StepError::not_started(why.as_str()));
@@ -206,9 +194,7 @@ impl Run {
         };
         Ok(PreparedCommand { invocation, files, retry_after, hint })
     }
-}
 
-impl Run {
     /// Returns whether the command contains the results of the map, or the name of their file.
     fn needs_results(&self) -> bool {
         self.placeholders().any(|placeholder| placeholder.meaning == Meaning::Results)
@@ -308,13 +294,9 @@ impl CommandValues {
             values.files.push(ValueFile::new(ITEM_FILE, &item())?);
         }
         let results = scope.map.as_deref().map(|map| &map.results);
-        match results.filter(|_| script.text.contains(RESULTS_FILE)) {
-            Some(Results::File(path)) => {
-                let path = path.as_os_str().to_owned();
-                values.variables.push((RESULTS_FILE.to_owned(), path));
-            }
-            Some(Results::Text(text)) => values.files.push(ValueFile::new(RESULTS_FILE, text)?),
-            Some(Results::Unwritten(_)) | None => {}
+        if let Some(Ok(path)) = results.filter(|_| script.text.contains(RESULTS_FILE)) {
+            let path = path.as_os_str().to_owned();
+            values.variables.push((RESULTS_FILE.to_owned(), path));
         }
         let paths = values.files.iter().map(|file| (file.name.clone(), file.path.clone().into()));
         values.variables.extend(paths);
@@ -357,9 +339,7 @@ impl ValueFile {
     fn create(name: &str, text: &str) -> io::Result<Self> {
         Ok(Self { name: name.to_owned(), path: temporary::file(text.as_bytes())? })
     }
-}
 
-impl ValueFile {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -7,13 +7,17 @@ use retry_runtime::{Bound, Policy, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::steps::command_env::{Run, excerpt};
+use crate::steps::command_env::Run;
 use crate::steps::exit_codes::{self, CodeMatchers, ExitCodes};
 use crate::steps::process::StepError;
-use crate::template::placeholder::{Captured, Meaning, Placeholder};
+use crate::template::placeholder::{Meaning, Placeholder};
 use crate::template::shell::Script;
 use crate::template::text::Template;
 use retry_workflow::condition::expression::Expression;
+use retry_workflow::words::cut;
+
+/// The length of a shown command, in characters: enough to recognise it.
+const SHOWN: usize = 80;
 
 /// The time for which an item may be postponed in a run, unless its step sets it.
 const MAX_POSTPONED: Bound = Bound::Limited(Duration::from_secs(24 * 60 * 60));
@@ -147,11 +151,6 @@ impl Capture {
             format!("its output, to be captured as `{}`, is {is}", self.name)
         })
     }
-
-    /// The result of a step that has failed.
-    pub(super) fn failed(stdout: &str, stderr: &str, exit_code: Option<i32>) -> Captured {
-        Captured { value: stdout.into(), success: false, exit_code, stderr: stderr.to_owned() }
-    }
 }
 
 impl AfterFailure {
@@ -259,7 +258,7 @@ impl Step {
     }
 
     fn identified_by(&self, hash: &str) -> StepId {
-        StepId { hash: hash.to_owned(), command: excerpt(&self.run.written()) }
+        StepId { hash: hash.to_owned(), command: cut(self.run.written().trim(), SHOWN) }
     }
 
     /// Sets how the step is retried, with its own `max_retry_after`.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tempfile::TempPath;
 
 use crate::template::placeholder::{Captured, EndOf, Meaning, Placeholder};
 use retry_workflow::condition::path::at;
@@ -43,37 +44,12 @@ impl StepOutputs {
     }
 }
 
-/// The results of a map, which may be too many to keep in memory.
-#[derive(Clone, Debug)]
-pub(crate) enum Results {
-    Text(String),
-    /// A file that is removed with its last reference.
-    File(Arc<tempfile::TempPath>),
-    /// The reason why the file was not written.
-    Unwritten(String),
-}
-
-impl Default for Results {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
-impl Results {
-    fn text(&self) -> Option<String> {
-        match self {
-            Self::Text(text) => Some(text.clone()),
-            Self::File(path) => std::fs::read_to_string(&**path).ok(),
-            Self::Unwritten(_) => None,
-        }
-    }
-}
-
 /// The results of a map.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct MapResults {
-    /// A JSON list of the outputs.
-    pub(crate) results: Results,
+    /// A file with a JSON list of the outputs, which may be too many to keep in memory; it is
+    /// removed with its last reference. Or the reason why it was not written.
+    pub(crate) results: Result<Arc<TempPath>, String>,
     pub(crate) total: u64,
     pub(crate) successful: u64,
     pub(crate) failed: u64,
@@ -112,7 +88,7 @@ impl Scope {
         };
         let written = &placeholder.written;
         let value = value.ok_or_else(|| match self.map.as_deref().map(|map| &map.results) {
-            Some(Results::Unwritten(why)) if placeholder.meaning == Meaning::Results => why.clone(),
+            Some(Err(why)) if placeholder.meaning == Meaning::Results => why.clone(),
             _ => format!("there is no value for `{written}`"),
         })?;
         if value.contains('\0') {
@@ -133,7 +109,8 @@ impl Scope {
         match &placeholder.meaning {
             Meaning::Item(path) => at(self.item.as_deref()?, path).map(Cow::Borrowed),
             Meaning::Results => {
-                self.map.as_deref()?.results.text().map(|text| Cow::Owned(text.into()))
+                let path = self.map.as_deref()?.results.as_ref().ok()?;
+                Some(Cow::Owned(std::fs::read_to_string(&**path).ok()?.into()))
             }
             Meaning::Total => number(|map| map.total),
             Meaning::Successful => number(|map| map.successful),

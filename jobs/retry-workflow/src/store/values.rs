@@ -13,16 +13,19 @@ const PAGE: usize = 500;
 impl dyn Store + '_ {
     /// Returns the revision of a value, which is 0 if it does not exist, and the value if this
     /// program can read it.
-    pub(crate) async fn json<T: DeserializeOwned>(
-        &self,
-        key: &str,
-    ) -> StoreResult<(u64, Option<T>)> {
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn json<T: DeserializeOwned>(&self, key: &str) -> StoreResult<(u64, Option<T>)> {
         let Some((revision, text)) = self.get(key).await? else { return Ok((0, None)) };
         Ok((revision, serde_json::from_str(&text).ok()))
     }
 
     /// Changes a value as [`cas`](Store::cas) does.
-    pub(crate) async fn cas_json<T: Serialize + Sync>(
+    ///
+    /// # Errors
+    /// The store cannot be written to, or the value is not JSON.
+    pub async fn cas_json<T: Serialize + Sync>(
         &self,
         key: &str,
         revision: u64,
@@ -30,6 +33,25 @@ impl dyn Store + '_ {
     ) -> StoreResult<bool> {
         let text = serde_json::to_string(value).map_err(StoreError::other)?;
         self.cas(key, revision, &text).await
+    }
+
+    /// Replaces a value by what `change` makes of it, again and again until no other process has
+    /// changed it in between; `change` returns `None` to leave it as it is.
+    ///
+    /// # Errors
+    /// The store cannot be written to, or the value is not JSON.
+    pub async fn update_json<T: Serialize + DeserializeOwned + Sync>(
+        &self,
+        key: &str,
+        mut change: impl FnMut(Option<T>) -> Option<T>,
+    ) -> StoreResult<()> {
+        loop {
+            let (revision, found) = self.json(key).await?;
+            let Some(new) = change(found) else { return Ok(()) };
+            if self.cas_json(key, revision, &new).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// Sets a value, whatever it was.
@@ -43,7 +65,10 @@ impl dyn Store + '_ {
     }
 
     /// Visits the items that a filter selects, in order and without their histories.
-    pub(crate) async fn each_item(
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn each_item(
         &self,
         filter: &Filter,
         mut visit: impl FnMut(ItemRecord) + Send,

@@ -15,7 +15,7 @@ use crate::steps::exit_codes;
 use crate::steps::interruption;
 use crate::steps::process::{CommandOutput, Status, StepError};
 use crate::steps::retry_after;
-use crate::steps::step::{Capture, Step};
+use crate::steps::step::Step;
 use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
 use crate::template::placeholder::Captured;
@@ -191,7 +191,9 @@ impl<'a> Attempt<'a> {
         };
         let mut outputs = StepOutputs::default();
         if let Some(capture) = &step.capture {
-            let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
+            let (value, stderr) = (error.stdout().into(), error.stderr().to_owned());
+            let exit_code = error.exit_code();
+            let captured = Captured { value, success: false, exit_code, stderr };
             outputs.captured.insert(capture.name.clone(), captured);
         }
         StepEnd::Failed(StepFailure::new(failure, reason, error.output()), outputs)
@@ -366,7 +368,14 @@ impl<'a> Attempt<'a> {
 
     /// Converts an error to a failure, masking secrets that it quotes.
     fn described(&self, error: &StepError) -> Failure {
-        let failure = described(error);
+        let mut failure = Failure::from_error(error);
+        if error.is_payload() {
+            PAYLOAD.clone_into(&mut failure.class);
+        }
+        if let Some(class) = exit_codes::class(error) {
+            let names = Class::NAMES.into_iter().filter(|(one, _)| class.contains(*one));
+            failure.class = names.map(|(_, name)| name).collect::<Vec<_>>().join("+");
+        }
         let masks = &self.workspace.environment.masks;
         if !masks.is_in(&failure.message) {
             return failure;
@@ -378,16 +387,4 @@ impl<'a> Attempt<'a> {
     pub(super) fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
         self.records.push(timer.failed(failure).step(label));
     }
-}
-
-fn described(error: &StepError) -> Failure {
-    let mut failure = Failure::from_error(error);
-    if error.is_payload() {
-        PAYLOAD.clone_into(&mut failure.class);
-    }
-    if let Some(class) = exit_codes::class(error) {
-        let names = Class::NAMES.into_iter().filter(|(one, _)| class.contains(*one));
-        failure.class = names.map(|(_, name)| name).collect::<Vec<_>>().join("+");
-    }
-    failure
 }

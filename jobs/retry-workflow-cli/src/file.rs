@@ -90,8 +90,8 @@ pub(crate) struct MapPlan {
     pub(crate) input: Input,
     pub(crate) item_path: ItemPath,
     pub(crate) selection: Selection,
-    pub(crate) item_id: Option<ItemId>,
-    pub(crate) priority: Option<ItemPriority>,
+    pub(crate) item_id: Option<ItemText>,
+    pub(crate) priority: Option<ItemText>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
     pub(crate) limits: Limits,
@@ -121,27 +121,20 @@ pub(crate) enum KeyLimitValue {
     Concurrency(NonZeroU32),
 }
 
-/// `map.item_id`, and where it is written.
-#[derive(Debug)]
-pub(crate) struct ItemId {
-    pub(crate) template: Template,
-    pub(crate) span: SourceSpan,
-}
-
-/// `map.priority`, and where it is written.
+/// `map.item_id` or `map.priority`, and where it is written.
 #[derive(Clone, Debug)]
-pub(crate) struct ItemPriority {
+pub(crate) struct ItemText {
     pub(crate) template: Template,
     pub(crate) span: SourceSpan,
 }
 
-impl ItemPriority {
+impl ItemText {
     /// Returns the priority of an item; 0 without a value.
     ///
     /// # Errors
     /// The value is not a priority; it is returned. An item without the field is reported
     /// elsewhere.
-    pub(crate) fn of(&self, item: &Value) -> Result<i8, String> {
+    pub(crate) fn priority(&self, item: &Value) -> Result<i8, String> {
         let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
         let text = self.template.render(&scope).unwrap_or_default();
         match text.trim() {
@@ -171,8 +164,7 @@ pub(crate) fn names_file(name: &Path) -> bool {
 
 /// Returns the name of the workflow file beside `path` that is most similar to its own.
 fn similar_file(path: &Path) -> Option<String> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let entries = fs::read_dir(folder_of(path)).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let names: Vec<_> = names.filter(|name| names_file(Path::new(name))).collect();
     let similar = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
@@ -217,7 +209,7 @@ impl WorkflowFile {
 
     /// A file that has only this plan.
     fn new(source: &Arc<Source>, agent: Agent, plan: WorkflowPlan) -> Self {
-        let folder = working_folder(&source.path);
+        let folder = folder_of(&source.path).to_owned();
         Self {
             source: Arc::clone(source),
             name: stem(&source.path),
@@ -442,10 +434,10 @@ fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)
     }
 }
 
-/// The folder that a file's commands run in.
-fn working_folder(path: &Path) -> PathBuf {
+/// The folder of a file, in which its commands run.
+fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new(".")).to_owned()
+    folder.unwrap_or(Path::new("."))
 }
 
 fn stem(path: &Path) -> String {

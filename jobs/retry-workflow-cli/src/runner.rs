@@ -32,7 +32,7 @@ use self::reducing::{Reducing, summary};
 use self::tasks::Task;
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{
-    ItemPriority, KeyLimit, KeyLimitValue, Limits, MapPlan, Schedule, WorkflowFile, WorkflowPlan,
+    ItemText, KeyLimit, KeyLimitValue, Limits, MapPlan, Schedule, WorkflowFile, WorkflowPlan,
 };
 use crate::steps::list::AttemptTerms;
 use crate::steps::process::descriptors;
@@ -214,12 +214,8 @@ impl Reports {
         let Some(report) = JobReport::load(store, job).await? else { return Ok(None) };
         let tasks = Tasks::in_file(file);
         let counted = |report: JobReport, tasks: Option<Tasks>| {
-            let (unit, number) = match tasks {
-                Some(tasks) if tasks.is_chain => (Unit::Step, Some(tasks.number)),
-                Some(_) => (Unit::Task, None),
-                None => (Unit::Item, None),
-            };
-            report.counted_in(unit, number)
+            let number = tasks.filter(|tasks| tasks.is_chain).map(|tasks| tasks.number);
+            report.counted_in(tasks.map_or(Unit::Item, Tasks::unit), number)
         };
         let reduce = match find_reduce(store, job).await? {
             Some(reduce) => JobReport::load(store, &reduce.id).await?,
@@ -490,8 +486,8 @@ async fn map_reduce(
     descriptors::allow_for(most, file.workspace.tap.is_some());
     let runner = run.runner_of_file(&job, &given).max_parallel(most);
     let runner = limited(runner, &map.limits, settings.rate);
-    let runner = set(runner, map.priority.clone(), |runner, priority: ItemPriority| {
-        runner.priority(move |item| priority.of(item).unwrap_or_default())
+    let runner = set(runner, map.priority.clone(), |runner, text: ItemText| {
+        runner.priority(move |item| text.priority(item).unwrap_or_default())
     });
     let runner = set(runner, settings.schedule.skip_after, JobRunner::skip_after);
     let work = ItemSteps {
@@ -512,7 +508,7 @@ async fn map_reduce(
         None => runner.resume(&id, work).await?,
         Some(reader) => {
             let begun = store.counts(&id).await?.total() > 0;
-            let reader = reader.given(given.clone());
+            let reader = InputReader { given: given.clone(), ..reader };
             let checked = match checked {
                 None if reader.is_file() => Some(check(reader.clone()).await?),
                 checked => checked,

@@ -18,7 +18,7 @@ pub(crate) use self::check::CheckedInput;
 use self::check::{ItemChecker, describe};
 pub(crate) use self::pipe::Pipe;
 use self::read::{Format, Halt, InputEnd, Opened, Sink};
-use super::MapPlan;
+use super::{MapPlan, folder_of};
 use crate::file::item_path::similar;
 use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
@@ -51,11 +51,11 @@ pub(crate) enum InputFrom {
 /// Reads the input of a map.
 #[derive(Clone, Debug)]
 pub(crate) struct InputReader {
-    pub(super) source: Arc<Source>,
-    pub(super) map: Arc<MapPlan>,
-    pub(super) workspace: Arc<Workspace>,
+    pub(crate) source: Arc<Source>,
+    pub(crate) map: Arc<MapPlan>,
+    pub(crate) workspace: Arc<Workspace>,
     /// The placeholders of the steps.
-    pub(super) placeholders: Vec<Placeholder>,
+    pub(crate) placeholders: Vec<Placeholder>,
     /// The outputs of `setup`.
     pub(crate) given: StepOutputs,
 }
@@ -64,11 +64,6 @@ pub(crate) struct InputReader {
 pub(crate) type Give<'a> = dyn FnMut(NewItem) -> Result<(), Halt> + 'a;
 
 impl InputReader {
-    /// Sets the outputs of `setup`.
-    pub(crate) fn given(self, given: StepOutputs) -> Self {
-        Self { given, ..self }
-    }
-
     /// Returns whether the input can be read twice.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.map.input.from, InputFrom::File(_))
@@ -234,8 +229,7 @@ impl InputReader {
         } else {
             " (paths are relative to the folder of this file)"
         };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         let command = if name.contains(' ') {
             "; for a command with such an ending, write `{ command: … }`"
         } else {
@@ -246,7 +240,7 @@ impl InputReader {
             let folder = short(&folder.to_string_lossy());
             return format!("there is no folder `{folder}`{seen}{command}");
         }
-        let meant = beside(folder, path, &self.source.path);
+        let meant = beside(path, &self.source.path);
         let meant = meant.map(|meant| input.with_file_name(meant));
         let meant =
             meant.map(|meant| format!(": did you mean `{}`?", short(&meant.to_string_lossy())));
@@ -256,8 +250,7 @@ impl InputReader {
     /// Returns the mistake of a missing file, if a file with a similar name exists.
     pub(crate) fn misspelt(&self) -> Option<Mistake> {
         let path = self.path()?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        beside(folder.unwrap_or(Path::new(".")), &path, &self.source.path)?;
+        beside(&path, &self.source.path)?;
         let error = io::ErrorKind::NotFound.into();
         Some(self.mistake(format!("cannot read the items: {}", self.unread(&path, &error))))
     }
@@ -290,13 +283,13 @@ impl Input {
     }
 }
 
-/// The file in the folder whose name is most similar to this one.
-fn beside(folder: &Path, missing: &Path, workflow: &Path) -> Option<String> {
+/// The file beside a missing one whose name is most similar to it.
+fn beside(missing: &Path, workflow: &Path) -> Option<String> {
     /// A folder may have a million entries.
     const MOST: usize = 1_000;
 
     let workflow = workflow.file_name().unwrap_or_default();
-    let entries = fs::read_dir(folder).ok()?.take(MOST).flatten();
+    let entries = fs::read_dir(folder_of(missing)).ok()?.take(MOST).flatten();
     let files = entries.filter(|entry| entry.path().is_file() && entry.file_name() != workflow);
     let mut names: Vec<_> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
     // The suggestion must not depend on the order in which the system lists files.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use retry_workflow::sanitize::OneLine;
+use retry_workflow::words::cut;
 
 /// Describes a value: `has …`, or `is …`.
 pub(super) fn contents(value: &Value) -> String {
@@ -28,9 +29,5 @@ pub(super) fn contents(value: &Value) -> String {
 
 /// Shortens a text of the input for a message.
 pub(super) fn short(text: &str) -> String {
-    const LONGEST: usize = 80;
-
-    let cut: String = text.chars().take(LONGEST).collect();
-    let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", OneLine(&cut))
+    OneLine(&cut(text, 80)).to_string()
 }

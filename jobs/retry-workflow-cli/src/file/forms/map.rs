@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ItemId, ItemPriority, MapPlan, WorkflowPlan};
+use super::super::{ItemText, MapPlan, WorkflowPlan};
 use super::Forms;
 use super::keys::{INPUT, MAP, TIMEOUT_CONFIG};
 use crate::file::input::read::Format;
@@ -52,7 +52,7 @@ impl Forms<'_> {
         let item_id = node.get("item_id").and_then(|id| {
             let available = AvailableValues { label: "the id of an item", captured: &[], ..item };
             let template = self.template(id, available)?;
-            Some(ItemId { template, span: id.span })
+            Some(ItemText { template, span: id.span })
         });
         let priority = node.get("priority").and_then(|priority| self.priority(priority, item));
         let max_parallel = match node.get("max_parallel") {
@@ -157,7 +157,7 @@ impl Forms<'_> {
     }
 
     /// Reads the priority of an item: a text with a placeholder.
-    fn priority(&mut self, node: &Node, item: AvailableValues<'_>) -> Option<ItemPriority> {
+    fn priority(&mut self, node: &Node, item: AvailableValues<'_>) -> Option<ItemText> {
         let available = AvailableValues { label: "the priority of an item", captured: &[], ..item };
         let is_number = matches!(node.scalar(), Some(text) if text.parse::<f64>().is_ok());
         let template = if is_number { None } else { Some(self.template(node, available)?) };
@@ -166,7 +166,7 @@ impl Forms<'_> {
                            `\"${item.priority}\"`";
             self.wrong(node.span, message);
         }
-        Some(ItemPriority { template: template?, span: node.span })
+        Some(ItemText { template: template?, span: node.span })
     }
 
     fn field(&mut self, node: &Node) -> Option<Vec<PathPart>> {

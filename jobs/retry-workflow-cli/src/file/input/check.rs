@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::read::Item;
 use super::select::hash;
+use crate::file::ItemText;
 use crate::file::item_path::similar;
 use crate::file::shown_value::{contents, short};
-use crate::file::{ItemId, ItemPriority};
 use crate::template::placeholder::{Meaning, Placeholder};
 use crate::template::scope::{Scope, as_text};
 use crate::template::text::Template;
@@ -35,7 +35,7 @@ pub(crate) enum IdRule {
 
 impl IdRule {
     /// The id of an item.
-    pub(crate) fn id(self, item: &Item, template: Option<&ItemId>) -> Result<String, String> {
+    pub(crate) fn id(self, item: &Item, template: Option<&ItemText>) -> Result<String, String> {
         match (self, template) {
             (Self::Template, Some(id)) => render(&id.template, &item.value),
             (Self::Own, _) => {
@@ -59,8 +59,8 @@ pub(crate) struct CheckedInput {
 pub(crate) struct ItemChecker<'a> {
     /// The name of the input in messages.
     name: String,
-    template: Option<&'a ItemId>,
-    priority: Option<&'a ItemPriority>,
+    template: Option<&'a ItemText>,
+    priority: Option<&'a ItemText>,
     /// Set if all items are checked before the first one is processed.
     is_ahead: bool,
     total: u64,
@@ -112,7 +112,7 @@ impl<'a> ItemChecker<'a> {
     /// A checker for the input with this name, which `input` is the place of.
     pub(crate) fn new(
         (name, input): (String, SourceSpan),
-        (template, priority): (Option<&'a ItemId>, Option<&'a ItemPriority>),
+        (template, priority): (Option<&'a ItemText>, Option<&'a ItemText>),
         placeholders: &'a [Placeholder],
         is_ahead: bool,
     ) -> Self {
@@ -159,7 +159,7 @@ impl<'a> ItemChecker<'a> {
                 is_valid = false;
             }
         }
-        if let Some(Err(text)) = self.priority.map(|it| it.of(&item.value)) {
+        if let Some(Err(text)) = self.priority.map(|it| it.priority(&item.value)) {
             self.unranked.add(|| no_priority(name, item, &text));
             is_valid = false;
         }

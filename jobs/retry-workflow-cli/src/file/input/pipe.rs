@@ -7,7 +7,7 @@ use std::process::Child;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::InputReader;
 use super::read::{Format, Opened};
@@ -40,13 +40,9 @@ struct Running {
 }
 
 impl Pipe {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
-    }
-
     /// Stops reading.
     pub(crate) fn stop(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.is_stopped = true;
         if let Some(running) = &mut state.running {
             running.kill();
@@ -71,7 +67,7 @@ impl Pipe {
         };
         let prepared = Run::Shell(script.clone()).prepare(&input.workspace, &scope);
         let PreparedCommand { invocation, files, .. } = prepared.map_err(|error| wrong(&error))?;
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.is_stopped {
             return Err(wrong(&"the job stops"));
         }
@@ -99,7 +95,7 @@ impl Pipe {
     /// # Errors
     /// The command failed.
     pub(super) fn ended(&self, enough: bool) -> Result<(), String> {
-        let Some(mut running) = self.state().running.take() else { return Ok(()) };
+        let Some(mut running) = self.0.lock().running.take() else { return Ok(()) };
         if enough { Ok(()) } else { running.wait() }
     }
 }

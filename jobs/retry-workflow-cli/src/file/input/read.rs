@@ -149,14 +149,8 @@ fn sniffed(reader: &mut dyn BufRead, path: &ItemPath) -> io::Result<Format> {
     }
 }
 
-fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
-    let mut position = 0;
-    each_line(&mut input, &mut |input, number, line| {
-        let text = as_text(line).ok_or_else(|| no_text(input, number))?;
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        position += 1;
+fn json_lines(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
+    each_line(input, &mut |input, position, number, text| {
         let value = serde_json::from_str(text).map_err(|error| {
             let column = error.column().saturating_sub(1).min(text.len());
             let what = if error.is_eof() {
@@ -171,33 +165,19 @@ fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     })
 }
 
-fn lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
-    let mut position = 0;
-    each_line(&mut input, &mut |input, number, line| {
-        let text = as_text(line).ok_or_else(|| no_text(input, number))?;
-        let text = text.trim_end_matches(['\n', '\r']);
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        position += 1;
-        each(Item { position, place: ItemPlace::Line(number), value: text.into() })
+fn lines(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
+    each_line(input, &mut |_, position, number, text| {
+        let value = text.trim_end_matches(['\n', '\r']).into();
+        each(Item { position, place: ItemPlace::Line(number), value })
     })
 }
 
-fn as_text(line: &[u8]) -> Option<&str> {
-    std::str::from_utf8(line).ok()
-}
+/// Receives a line that is not blank, with its position among them and its number.
+type EachLine<'a> = dyn FnMut(&Opened, u64, u64, &str) -> Result<(), Halt> + 'a;
 
-fn no_text(input: &Opened, line: u64) -> FileError {
-    let message = format!("this input is not UTF-8 text: see line {line}");
-    FileError::whole(&input.name, message)
-}
-
-type EachLine<'a> = dyn FnMut(&Opened, u64, &[u8]) -> Result<(), Halt> + 'a;
-
-fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), Halt> {
+fn each_line(mut input: Opened, each: &mut EachLine<'_>) -> Result<(), Halt> {
     let mut line = Vec::new();
-    let mut number = 0;
+    let (mut position, mut number) = (0, 0);
     loop {
         line.clear();
         match input.reader.read_until(b'\n', &mut line) {
@@ -208,7 +188,14 @@ fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), Halt> {
                 return Err(FileError::whole(&input.name, message).into());
             }
         }
-        each(input, number, &line)?;
+        let Ok(text) = std::str::from_utf8(&line) else {
+            let message = format!("this input is not UTF-8 text: see line {number}");
+            return Err(FileError::whole(&input.name, message).into());
+        };
+        if !text.trim().is_empty() {
+            position += 1;
+            each(&input, position, number, text)?;
+        }
     }
 }
 

@@ -116,7 +116,7 @@ impl Selection {
     ) -> Result<T, FileError> {
         let directions: Arc<[bool]> = self.sort_by.iter().map(|key| key.descends).collect();
         let most = self.max_items.map(|most| most.saturating_add(self.offset));
-        let mut kinds: Vec<Option<(SortType, u64)>> = vec![None; self.sort_by.len()];
+        let mut kinds: Vec<Option<(&str, u64)>> = vec![None; self.sort_by.len()];
         let spool_failed = |error: &io::Error| {
             FileError::at(
                 source,
@@ -197,7 +197,7 @@ fn same_kind(
     value: &Value,
     types: Types,
     position: u64,
-    known: &mut Option<(SortType, u64)>,
+    known: &mut Option<(&'static str, u64)>,
 ) -> Result<(), String> {
     let is = match value {
         Value::Number(number) if Decimal::of(number).is_none() => {
@@ -207,9 +207,9 @@ fn same_kind(
                 key.name
             ));
         }
-        Value::Number(_) => SortType::Number,
-        Value::String(_) => SortType::Text,
-        Value::Bool(_) => SortType::Bool,
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Bool(_) => "true or false",
         _ => {
             return Err(format!(
                 "`{}` of item {position} is {}, which cannot be ordered: sort by a number or a \
@@ -225,11 +225,9 @@ fn same_kind(
     }
     match known {
         Some((was, first)) if *was != is => Err(format!(
-            "`{}` is {} in item {first} and {} in item {position}: sort by a field that has the \
-             same type in all items",
-            key.name,
-            was.named(),
-            is.named()
+            "`{}` is {was} in item {first} and {is} in item {position}: sort by a field that has \
+             the same type in all items",
+            key.name
         )),
         _ => {
             *known = Some((is, known.map_or(position, |(_, first)| first)));
@@ -244,23 +242,6 @@ fn sortable(value: &Value, types: Types) -> Value {
             number(text).unwrap_or_else(|| value.clone())
         }
         other => other.clone(),
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SortType {
-    Number,
-    Text,
-    Bool,
-}
-
-impl SortType {
-    fn named(self) -> &'static str {
-        match self {
-            Self::Number => "a number",
-            Self::Text => "a text",
-            Self::Bool => "true or false",
-        }
     }
 }
 

@@ -20,7 +20,7 @@ mod manual;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use self::arguments::{Arguments, Command, Items};
+use self::arguments::{Arguments, Command};
 use self::outcome::{CommandError, Exit};
 use self::recorders::Recorders;
 use self::run::keeper::{self, Role};
@@ -105,12 +105,7 @@ async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Comm
         }
         Command::Store(what) => return upkeep::run(what, &address, screen).await,
         Command::Vacuum => jobs::removal::vacuum(&address, screen).await?,
-        Command::Items(Items::Due { job }) => {
-            jobs::items::make_due(&address.open().await?, &job, screen).await?;
-        }
-        Command::Items(items) => {
-            jobs::items::run(items, &address.open_read_only().await?, screen).await?;
-        }
+        Command::Items(items) => jobs::items::run(items, &address, screen).await?,
         #[cfg(feature = "board")]
         Command::Board(arguments) => board::board(&address, &arguments, screen).await?,
         Command::Dlq(dlq) => return letters::run(dlq, &address, screen).await,

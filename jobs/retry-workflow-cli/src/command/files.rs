@@ -11,21 +11,23 @@ use crate::terminal::text::{count, one_line};
 
 /// Reads a workflow file.
 pub(super) fn read(path: &Path) -> Result<WorkflowFile, CommandError> {
-    WorkflowFile::read(path).map_err(|error| CommandError::File(format!("{error:#}")))
+    WorkflowFile::read(path).map_err(|error| CommandError::Usage(format!("{error:#}")))
 }
 
 /// Reads a workflow file that is to run here, with its environment.
 pub(super) fn ready(path: &Path) -> Result<WorkflowFile, CommandError> {
     let file = read(path)?.with_environment();
-    file.map_err(|error| CommandError::File(format!("{error:#}")))
+    file.map_err(|error| CommandError::Usage(format!("{error:#}")))
 }
 
 /// Reports all mistakes in all files.
 pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, CommandError> {
     let mut pictures = Vec::new();
     for path in files {
-        match checked(path) {
-            Ok(Checked { file, items, unseen }) if screen.json => {
+        let checked = WorkflowFile::read(path)
+            .and_then(|mut file| file.check_input().map(|found| (file, found)));
+        match checked {
+            Ok((file, (items, unseen))) if screen.json => {
                 let (name, mode) = (file.name(), file.mode());
                 screen.object(&json!({
                     "file": path.display().to_string(), "ok": true, "name": name, "mode": mode,
@@ -33,7 +35,7 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                     "hints": places(&file.hints()),
                 }))?;
             }
-            Ok(Checked { file, items, unseen }) => {
+            Ok((file, (items, unseen))) => {
                 let ok = screen.paint(Tone::Good, "ok");
                 let path = one_line(&path.display().to_string());
                 let name = one_line(file.name());
@@ -61,7 +63,7 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
     match pictures.len() {
         0 => Ok(Exit::Success),
         _ if screen.json => Ok(Exit::BadFiles),
-        _ => Err(CommandError::File(pictures.join("\n\n"))),
+        _ => Err(CommandError::Usage(pictures.join("\n\n"))),
     }
 }
 
@@ -69,21 +71,6 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
 pub(super) fn schema(screen: &mut Screen) -> Result<(), CommandError> {
     let schema = file::schema();
     screen.result(&schema, format_args!("{schema:#}"))
-}
-
-/// A file without mistakes.
-struct Checked {
-    file: WorkflowFile,
-    /// The number of items in its input, if the input exists.
-    items: Option<u64>,
-    /// The parts that the check could not read.
-    unseen: Vec<String>,
-}
-
-fn checked(path: &Path) -> Result<Checked, FileError> {
-    let mut file = WorkflowFile::read(path)?;
-    let (items, unseen) = file.check_input()?;
-    Ok(Checked { file, items, unseen })
 }
 
 fn mistakes(path: &Path, error: &FileError) -> serde_json::Value {

@@ -44,17 +44,9 @@ pub(super) struct JobSummary {
     reduces: Option<String>,
 }
 
-/// The number of items that are read at a time.
-const PAGE: usize = 500;
-
 impl JobSummary {
     pub(super) async fn load(store: &dyn Store, job: &Job) -> Result<Self, CommandError> {
         let counts = store.counts(&job.id).await?;
-        Self::of(store, job, counts).await
-    }
-
-    /// Summarises a job whose items have been counted.
-    async fn of(store: &dyn Store, job: &Job, counts: Counts) -> Result<Self, CommandError> {
         let tasks = Tasks::begun(store, &job.id).await?;
         let waits = Waits::load(store, job, &counts).await?;
         let origin = Origin::read(job);
@@ -115,8 +107,8 @@ impl JobSummary {
 pub(super) async fn jobs(store: &dyn Store, screen: &mut Screen) -> Result<(), CommandError> {
     screen.now = store.now();
     let mut summaries = Vec::new();
-    for (job, counts) in below_each_other(counted(store).await?) {
-        summaries.push(JobSummary::of(store, &job, counts).await?);
+    for job in below_each_other(Job::all(store).await?) {
+        summaries.push(JobSummary::load(store, &job).await?);
     }
     let none = format!("no jobs yet: start one with `retry-workflow{} run FILE`", screen.flag);
     let headings =
@@ -126,28 +118,14 @@ pub(super) async fn jobs(store: &dyn Store, screen: &mut Screen) -> Result<(), C
     screen.list(&summaries, |job| json!(job), none, (headings, row))
 }
 
-/// All jobs with their counts, the oldest first.
-async fn counted(store: &dyn Store) -> Result<Vec<(Job, Counts)>, CommandError> {
-    let (mut jobs, mut after) = (Vec::new(), None);
-    loop {
-        let page = Job::page(store, after, PAGE).await?;
-        jobs.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            jobs.sort_by_key(|(job, _)| job.created);
-            return Ok(jobs);
-        }
-    }
-}
-
 /// Sorts each `reduce` directly below its job.
-fn below_each_other(jobs: Vec<(Job, Counts)>) -> Vec<(Job, Counts)> {
-    let reduces = |(job, _): &(Job, Counts)| Origin::read(job).and_then(|origin| origin.reduces);
+fn below_each_other(jobs: Vec<Job>) -> Vec<Job> {
+    let reduces = |job: &Job| Origin::read(job).and_then(|origin| origin.reduces);
     let (of_others, own): (Vec<_>, Vec<_>) =
         jobs.into_iter().partition(|job| reduces(job).is_some());
     let mut sorted = Vec::new();
     for job in own {
-        let id = job.0.id.clone();
+        let id = job.id.clone();
         sorted.push(job);
         sorted.extend(of_others.iter().filter(|one| reduces(one).as_ref() == Some(&id)).cloned());
     }

@@ -54,23 +54,19 @@ impl Exit {
 pub(crate) enum CommandError {
     /// The arguments, or a file that they name, cannot be used: exit code 2.
     Usage(String),
-    /// A workflow file has mistakes; the text shows them in their places: exit code 2.
-    File(String),
     /// The work was started, but did not finish: exit code 1.
     Stopped(String),
     /// Another process works on a job of the same file: exit code 4.
     Running(String),
     /// The reader of the output has gone (`| head`): not an error, and nothing is printed.
     BrokenPipe,
-    /// The work was started but did not finish, and that has been reported: exit code 1.
-    Reported,
 }
 
 impl CommandError {
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Usage(_) | Self::File(_) => 2,
-            Self::Stopped(_) | Self::Reported => 1,
+            Self::Usage(_) => 2,
+            Self::Stopped(_) => 1,
             Self::Running(_) => 4,
             Self::BrokenPipe => 0,
         })
@@ -91,10 +87,8 @@ impl CommandError {
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::File(text) | Self::Stopped(text) | Self::Running(text) => {
-                f.write_str(text)
-            }
-            Self::BrokenPipe | Self::Reported => Ok(()),
+            Self::Usage(text) | Self::Stopped(text) | Self::Running(text) => f.write_str(text),
+            Self::BrokenPipe => Ok(()),
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Work {
 /// The end of the work on a job in this process.
 struct Ended {
     exit: Exit,
-    /// A user or a deadline has asked for it.
+    /// A user or a deadline has asked for it, or the store cannot be used: nothing else is begun.
     is_requested: bool,
 }
 
@@ -384,7 +384,7 @@ fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandEr
     reader
         .map(|reader| reader.check())
         .transpose()
-        .map_err(|error| CommandError::File(format!("{error:#}")))
+        .map_err(|error| CommandError::Usage(format!("{error:#}")))
 }
 
 /// Works on a job until it ends or has to stop, and reports the result.
@@ -468,10 +468,10 @@ async fn work(
                 "{}\ncompleted work is kept; to resume: retry-workflow{flag} resume {shown}",
                 chain(&error)
             )));
-            Err(CommandError::Reported)
+            Ok(Ended { exit: Exit::Stopped, is_requested: true })
         }
         Some(Err(error)) => match input_error(&error) {
-            Some(wrong) => Err(CommandError::File(format!(
+            Some(wrong) => Err(CommandError::Usage(format!(
                 "{wrong:#}\n\nthe job has started; to resume: retry-workflow{flag} resume \
                  {shown}{}",
                 input_again(&file)

@@ -159,7 +159,7 @@ pub(crate) fn terminal_width<T>(_: T) -> usize {
 
 /// Prints an error on standard error.
 pub(super) fn report(error: &CommandError) {
-    if matches!(error, CommandError::BrokenPipe | CommandError::Reported) {
+    if matches!(error, CommandError::BrokenPipe) {
         return;
     }
     let message = lines(&error.to_string());

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::{argument, one_line};
@@ -306,7 +306,7 @@ fn options(path: &Path) -> SqliteOptions {
 /// Reports a wait for a store, the first time with a line, to the job that is running or to
 /// standard error.
 fn report_wait(line: Option<&str>) {
-    match (&*listener(), line) {
+    match (&*LISTENER.lock(), line) {
         (Some(listener), line) => listener(line),
         (None, Some(line)) => {
             // Ignore errors, because standard error may be closed.
@@ -322,13 +322,9 @@ type WaitListener = Box<dyn Fn(Option<&str>) + Send + Sync>;
 /// The listener of the job that is running.
 static LISTENER: Mutex<Option<WaitListener>> = Mutex::new(None);
 
-fn listener() -> MutexGuard<'static, Option<WaitListener>> {
-    LISTENER.lock()
-}
-
 /// Reports waits for the store to a job, until the guard is dropped.
 pub(super) fn on_wait(listen: impl Fn(Option<&str>) + Send + Sync + 'static) -> WaitListenerGuard {
-    *listener() = Some(Box::new(listen));
+    *LISTENER.lock() = Some(Box::new(listen));
     WaitListenerGuard
 }
 
@@ -337,7 +333,7 @@ pub(super) struct WaitListenerGuard;
 
 impl Drop for WaitListenerGuard {
     fn drop(&mut self) {
-        *listener() = None;
+        *LISTENER.lock() = None;
     }
 }
 

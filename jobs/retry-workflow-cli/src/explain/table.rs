@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::svg::number;
 use super::{Walk, WalkEnd};
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
@@ -101,10 +102,7 @@ pub(super) fn range(from: Duration, to: Duration) -> String {
 /// A duration in a few characters: `1.5s`, `250ms`, `2m 30s`.
 pub(super) fn short(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
-    let decimal = |number: f64, unit: &str| {
-        let digits = format!("{number:.2}");
-        format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
-    };
+    let decimal = |value: f64, unit: &str| format!("{}{unit}", number(value));
     if duration.is_zero() {
         "0s".to_owned()
     } else if duration < Duration::from_millis(1) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::file::WorkflowFile;
 use crate::steps::command_env::Workspace;
+use crate::steps::list::AttemptTerms;
 use crate::steps::step::Steps;
 use crate::template::scope::{Scope, StepOutputs};
 use retry_workflow::work::{Reason, WorkOutcome};
@@ -63,8 +64,9 @@ pub(super) async fn run_here(
     let mut checkpoint = None;
     let mut shortages = 0;
     loop {
-        let report = steps.attempt(workspace, scope.clone(), checkpoint.as_deref(), context).await;
-        match report.outcome {
+        let (scope, terms) = (scope.clone(), AttemptTerms::default());
+        let ended = steps.attempted(workspace, scope, checkpoint.as_deref(), context, terms).await;
+        match ended.report.outcome {
             WorkOutcome::Retry { wait, checkpoint: next } => {
                 tokio::time::sleep(wait).await;
                 checkpoint = Some(next);

@@ -54,17 +54,6 @@ pub(crate) struct Attempted {
 impl Steps {
     /// Makes one attempt: runs the steps in order, from where `checkpoint` says that the previous
     /// attempt stopped.
-    pub(crate) async fn attempt(
-        &self,
-        workspace: &Workspace,
-        scope: Scope,
-        checkpoint: Option<&str>,
-        cx: &ItemContext,
-    ) -> AttemptReport {
-        self.attempted(workspace, scope, checkpoint, cx, AttemptTerms::default()).await.report
-    }
-
-    /// The same on these terms, with the outputs of the steps.
     pub(crate) async fn attempted(
         &self,
         workspace: &Workspace,

@@ -10,6 +10,8 @@ use std::ops::Range;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::terminal::text::json_escaped;
+
 /// Replaces a secret.
 const MASK: &str = "***";
 
@@ -121,7 +123,8 @@ fn forms(secret: &str) -> BTreeSet<String> {
     }
     let quoted = Value::from(secret).to_string();
     let escaped = &quoted[1..quoted.len() - 1];
-    let ascii = only_ascii(escaped);
+    // As Python writes it.
+    let ascii = json_escaped(escaped, |c| !c.is_ascii());
     forms.extend([escaped.replace('/', "\\/"), ascii.replace('/', "\\/"), ascii]);
     forms.insert(escaped.to_owned());
     forms
@@ -136,21 +139,6 @@ fn lower_hex(encoded: &str) -> String {
         let _infallible = write!(lower, "%{}{rest}", digits.to_ascii_lowercase());
     }
     lower
-}
-
-/// JSON text with all other characters as `\uXXXX`, as Python writes it.
-fn only_ascii(json: &str) -> String {
-    let mut ascii = String::new();
-    for character in json.chars() {
-        if character.is_ascii() {
-            ascii.push(character);
-            continue;
-        }
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            let _infallible = write!(ascii, "\\u{unit:04x}");
-        }
-    }
-    ascii
 }
 
 /// Masks a stream: what may be the beginning of a secret is held back.

@@ -28,9 +28,14 @@ pub(crate) fn lines(text: &str) -> String {
 /// The same JSON without characters that control a terminal, some of which `serde_json` does not
 /// escape. They only occur inside strings, where JSON can escape them.
 pub(crate) fn json(text: &str) -> String {
+    json_escaped(text, steers)
+}
+
+/// The same JSON with some characters of its strings as `\uXXXX`.
+pub(crate) fn json_escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers(c) {
+        if is_escaped(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(shown, "\\u{unit:04x}");
             }

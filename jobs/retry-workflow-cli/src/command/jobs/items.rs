@@ -10,17 +10,22 @@ use crate::command::letters::{ListedItem, ShowCommand, run_later, show};
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
+use crate::command::store::Address;
 use crate::runner;
 use crate::terminal::text::{age, count};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
 pub(crate) async fn run(
     items: Items,
-    store: &Arc<dyn Store>,
+    address: &Address,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
+    let store = match items {
+        Items::Due { .. } => address.open().await?,
+        Items::List { .. } | Items::Show(_) => address.open_read_only().await?,
+    };
     screen.now = store.now();
-    let letters = DeadLetters::new(Arc::clone(store));
+    let letters = DeadLetters::new(Arc::clone(&store));
     match items {
         Items::List { which, states, page } => {
             let states = if states.is_empty() { ItemState::ALL.to_vec() } else { states };
@@ -28,12 +33,12 @@ pub(crate) async fn run(
             list(&letters, &filter, page, screen).await
         }
         Items::Show(which) => show(ShowCommand::Items, &letters, &which, screen).await,
-        Items::Due { job } => make_due(store, &job, screen).await,
+        Items::Due { job } => make_due(&store, &job, screen).await,
     }
 }
 
 /// Makes the waiting items of a job and of its parts due now.
-pub(crate) async fn make_due(
+async fn make_due(
     store: &Arc<dyn Store>,
     id: &str,
     screen: &mut Screen,

@@ -77,7 +77,7 @@ pub(super) async fn choose(
         }
         let others = others.lock().take();
         let is_wanted = begin.job_id.as_ref().is_none_or(|wanted| *wanted == job.id);
-        match (others, begin.if_running) {
+        let (notice, interval) = match (others, begin.if_running) {
             (None, _) => {
                 if begin.job_id.is_some() {
                     if begin.if_ended == IfEnded::Report
@@ -92,6 +92,7 @@ pub(super) async fn choose(
                 if Job::reserve(store, &job.id, now, until).await? {
                     return Ok(Chosen::Unfinished(job));
                 }
+                continue;
             }
             (Some(_), IfRunning::Join) if is_wanted => return Ok(Chosen::Shared(job)),
             (Some((id, worker)), IfRunning::Join) => {
@@ -107,12 +108,8 @@ pub(super) async fn choose(
             (Some((id, worker)), IfRunning::Refuse)
                 if is_ending(&worker) && started.elapsed() < ENDS_WITHIN =>
             {
-                if !has_notified {
-                    let (id, process) = (one_line(&id), worker.process);
-                    notify(&format!("waiting for process {process} of {id} to end"));
-                    has_notified = true;
-                }
-                tokio::time::sleep(END_INTERVAL).await;
+                let (id, process) = (one_line(&id), worker.process);
+                (format!("waiting for process {process} of {id} to end"), END_INTERVAL)
             }
             (Some((id, worker)), IfRunning::Refuse) => {
                 return Err(CommandError::Running(format!(
@@ -123,14 +120,15 @@ pub(super) async fn choose(
                 )));
             }
             (Some((id, worker)), IfRunning::Wait) => {
-                if !has_notified {
-                    let (id, process) = (one_line(&id), worker.process);
-                    notify(&format!("waiting for {id}, which process {process} is working on"));
-                    has_notified = true;
-                }
-                tokio::time::sleep(POLL_INTERVAL).await;
+                let (id, process) = (one_line(&id), worker.process);
+                let notice = format!("waiting for {id}, which process {process} is working on");
+                (notice, POLL_INTERVAL)
             }
+        };
+        if !std::mem::replace(&mut has_notified, true) {
+            notify(&notice);
         }
+        tokio::time::sleep(interval).await;
     }
 }
 

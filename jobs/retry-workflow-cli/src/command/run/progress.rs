@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::command::arguments::RunArguments;
@@ -165,13 +165,13 @@ impl ProgressReporter {
     pub(super) fn on_event(&self, event: &JobEvent<'_>) {
         match *event {
             JobEvent::Started { job, counts, .. } => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 *state = JobState::default();
                 let tasks = self.tasks.of(job, &self.job);
                 self.update(&mut state, Progress { counts, tasks, ..Progress::default() });
             }
             JobEvent::Progress { counts, input_complete, running, waits_for, .. } => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 let progress = Progress {
                     counts,
                     total_known: input_complete,
@@ -182,7 +182,7 @@ impl ProgressReporter {
                 self.update(&mut state, progress);
             }
             JobEvent::Failures(failures) => {
-                let unit = self.state().progress.unit();
+                let unit = self.state.lock().progress.unit();
                 for failure in failures {
                     let ItemFailure { item, attempt, state, .. } = failure;
                     let state = if unit == Unit::Item { state.as_str() } else { "failed" };
@@ -205,13 +205,9 @@ impl ProgressReporter {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, JobState> {
-        self.state.lock()
-    }
-
     /// Shows, until the next event, that the job waits for the store.
     pub(super) fn waits_for_store(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let progress = Progress { waits_for: Some(Waiting::Store), ..state.progress };
         self.update(&mut state, progress);
     }
@@ -415,7 +411,7 @@ mod tests {
         assert!(matches!(reporter("run job.yml", true).output, Output::Silent));
         let reporter = reporter("run job.yml --no-progress", false);
         assert!(matches!(reporter.output, Output::Lines));
-        reporter.update(&mut reporter.state(), at(1, 0, 1, true));
+        reporter.update(&mut reporter.state.lock(), at(1, 0, 1, true));
         reporter.on_event(&JobEvent::Failures(&[]));
         reporter.println("order-\x1b[2J failed");
         reporter.finish();

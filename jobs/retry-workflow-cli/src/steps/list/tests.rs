@@ -35,7 +35,8 @@ impl Runner {
     async fn attempt(&self, text: &str, scope: Scope, checkpoint: Option<&str>) -> AttemptReport {
         let (steps, workspace) = steps(self.folder.path(), text);
         let cx = ItemContext::new("import-1", "C-1", Arc::clone(&self.worker));
-        steps.attempt(&workspace, scope, checkpoint, &cx).await
+        let terms = AttemptTerms::default();
+        steps.attempted(&workspace, scope, checkpoint, &cx, terms).await.report
     }
 
     async fn run(&self, text: &str) -> AttemptReport {

@@ -1,6 +1,5 @@
 //! [`Items`]: what a job can be made of, an iterator or a stream; and the ids of its items.
 
-use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -17,20 +16,11 @@ pub trait Items<Kind> {
     type Item;
 
     /// Turns this into a source that returns one item after another.
-    fn into_source(self) -> impl NextItem<Item = Self::Item> + Send;
+    fn into_source(self) -> impl FnMut(&mut Context<'_>) -> NextItem<Self::Item> + Send;
 }
 
-/// A source of items, one after another.
-pub trait NextItem {
-    /// The type of an item.
-    type Item;
-
-    /// Returns the next item, with its id if it has one of its own; `None` after the last one.
-    fn poll_next_item(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<(Option<String>, Self::Item)>>;
-}
+/// The next item, with its id if it has one of its own; `None` after the last one.
+pub type NextItem<I> = Poll<Option<(Option<String>, I)>>;
 
 /// [`Items`] of an iterator.
 #[derive(Debug)]
@@ -44,19 +34,6 @@ pub enum ByStream {}
 #[derive(Debug)]
 pub struct ByKey<Kind>(core::marker::PhantomData<Kind>);
 
-struct FromIterator<I>(I);
-
-impl<I: Iterator + Unpin> NextItem for FromIterator<I> {
-    type Item = I::Item;
-
-    fn poll_next_item(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<(Option<String>, I::Item)>> {
-        Poll::Ready(self.0.next().map(|item| (None, item)))
-    }
-}
-
 impl<I> Items<ByIterator> for I
 where
     I: IntoIterator,
@@ -64,30 +41,18 @@ where
 {
     type Item = I::Item;
 
-    fn into_source(self) -> impl NextItem<Item = I::Item> + Send {
-        // Boxed, so that the iterator need not be `Unpin`.
-        FromIterator(Box::new(self.into_iter()))
-    }
-}
-
-struct FromStream<S>(Pin<Box<S>>);
-
-impl<S: Stream> NextItem for FromStream<S> {
-    type Item = S::Item;
-
-    fn poll_next_item(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<(Option<String>, S::Item)>> {
-        self.0.as_mut().poll_next(cx).map(|item| item.map(|item| (None, item)))
+    fn into_source(self) -> impl FnMut(&mut Context<'_>) -> NextItem<I::Item> + Send {
+        let mut items = self.into_iter();
+        move |_| Poll::Ready(items.next().map(|item| (None, item)))
     }
 }
 
 impl<S: Stream + Send> Items<ByStream> for S {
     type Item = S::Item;
 
-    fn into_source(self) -> impl NextItem<Item = S::Item> + Send {
-        FromStream(Box::pin(self))
+    fn into_source(self) -> impl FnMut(&mut Context<'_>) -> NextItem<S::Item> + Send {
+        let mut items = Box::pin(self);
+        move |cx| items.as_mut().poll_next(cx).map(|next| next.map(|item| (None, item)))
     }
 }
 
@@ -127,31 +92,6 @@ where
     Keyed { items, key }
 }
 
-pin_project_lite::pin_project! {
-    struct FromKeyed<N, F> {
-        #[pin]
-        items: N,
-        key: F,
-    }
-}
-
-impl<N: NextItem, F: Fn(&N::Item) -> String> NextItem for FromKeyed<N, F> {
-    type Item = N::Item;
-
-    fn poll_next_item(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<(Option<String>, N::Item)>> {
-        let this = self.project();
-        this.items.poll_next_item(cx).map(|next| {
-            next.map(|(_, item)| {
-                let id = (this.key)(&item);
-                (Some(id), item)
-            })
-        })
-    }
-}
-
 #[diagnostic::do_not_recommend]
 impl<T, F, Kind> Items<ByKey<Kind>> for Keyed<T, F>
 where
@@ -160,7 +100,9 @@ where
 {
     type Item = T::Item;
 
-    fn into_source(self) -> impl NextItem<Item = T::Item> + Send {
-        FromKeyed { items: self.items.into_source(), key: self.key }
+    fn into_source(self) -> impl FnMut(&mut Context<'_>) -> NextItem<T::Item> + Send {
+        let Self { items, key } = self;
+        let mut next = items.into_source();
+        move |cx| next(cx).map(|next| next.map(|(_, item)| (Some(key(&item)), item)))
     }
 }

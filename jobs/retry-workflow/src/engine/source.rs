@@ -2,8 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
-use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use serde::Serialize;
 
@@ -152,26 +151,29 @@ impl Source for std::vec::IntoIter<NewItem> {
 
 /// The items of a caller's iterator or stream, serialised as JSON.
 pub(crate) struct JsonItems<I, N> {
-    items: Pin<Box<N>>,
+    next: N,
     // The number of items that it has returned so far.
     position: u64,
     done: bool,
     kind: PhantomData<fn() -> I>,
 }
 
-impl<I, N: NextItem<Item = I>> JsonItems<I, N> {
-    pub(crate) fn new(items: N) -> Self {
-        Self { items: Box::pin(items), position: 0, done: false, kind: PhantomData }
+impl<I, N: FnMut(&mut Context<'_>) -> NextItem<I>> JsonItems<I, N> {
+    pub(crate) fn new(next: N) -> Self {
+        Self { next, position: 0, done: false, kind: PhantomData }
     }
 }
 
-impl<I: Serialize, N: NextItem<Item = I> + Send> Source for JsonItems<I, N> {
+impl<I: Serialize, N> Source for JsonItems<I, N>
+where
+    N: FnMut(&mut Context<'_>) -> NextItem<I> + Send,
+{
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         poll_fn(|cx| {
             while !self.done && batch.len() < BATCH && bytes < BATCH_BYTES {
-                match self.items.as_mut().poll_next_item(cx) {
+                match (self.next)(cx) {
                     Poll::Ready(Some((id, item))) => {
                         self.position += 1;
                         let payload = match serde_json::to_string(&item) {

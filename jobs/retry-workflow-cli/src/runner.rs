@@ -119,7 +119,8 @@ pub(crate) struct FileRun<'a> {
     pub(crate) store: &'a Arc<dyn Store>,
     pub(crate) file: &'a WorkflowFile,
     pub(crate) settings: &'a RunSettings,
-    pub(crate) stop: &'a StopSignal,
+    /// Becomes `true` when the job has to stop.
+    pub(crate) stop: &'a watch::Receiver<bool>,
 }
 
 /// Sets an option of a runner, if it has a value.
@@ -138,7 +139,7 @@ impl FileRun<'_> {
     /// The runner for this job, with the settings that all jobs of a file have.
     fn runner(self, job: &Job, policy: ErrorPolicy) -> JobRunner {
         let RunSettings { deadline, schedule, lease, listener, .. } = self.settings;
-        let (listener, stop) = (Arc::clone(listener), self.stop.clone());
+        let (listener, mut stop) = (Arc::clone(listener), self.stop.clone());
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let runner = set(JobRunner::new(&job.name), left, JobRunner::deadline);
         set(runner, schedule.not_before, JobRunner::not_before)
@@ -147,7 +148,12 @@ impl FileRun<'_> {
             .error_policy(policy)
             .lease(*lease)
             .on_event(move |event| listener(event))
-            .stop_on(async move { stop.requested().await })
+            .stop_on(async move {
+                // The sender is gone: there will be no request.
+                if stop.wait_for(|requested| *requested).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
     }
 
     /// The same with the file's own settings, for its items or tasks.
@@ -159,20 +165,6 @@ impl FileRun<'_> {
                 policy.continue_on_failure(true).max_failures(u64::MAX).minimum_items(u64::MAX);
         }
         add_handlers(self.runner(job, policy), self.file, given)
-    }
-}
-
-/// The signal that requests the stop of a job.
-#[derive(Clone, Debug)]
-pub(crate) struct StopSignal(pub(crate) watch::Receiver<bool>);
-
-impl StopSignal {
-    /// Waits for the request to stop.
-    async fn requested(&self) {
-        // The sender is gone: there will be no request.
-        if self.0.clone().wait_for(|requested| *requested).await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 }
 

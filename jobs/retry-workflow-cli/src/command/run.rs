@@ -25,7 +25,7 @@ use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, Schedule, WorkflowFile, names_file};
-use crate::runner::{self, FileRun, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
+use crate::runner::{self, FileRun, JobListener, Origin, Reports, RunSettings, Tasks};
 use crate::steps::notices::Notices;
 use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line, thousands};
@@ -438,9 +438,8 @@ async fn work(
         is_closing,
         restart_items: how.restart_items,
     };
-    let stop = StopSignal(requested);
     let ended = {
-        let run = FileRun { store, file: &file, settings: &settings, stop: &stop };
+        let run = FileRun { store, file: &file, settings: &settings, stop: &requested };
         let running = Box::pin(runner::run(run, job, checked));
         tokio::select! {
             ended = running => Some(ended),

@@ -317,23 +317,15 @@ impl<'s> Forms<'s> {
             _ => "-",
         };
         match Job::check_name(text) {
-            Err(InvalidName::Empty) => self.refuse(
-                node.span,
-                "this name is empty, but the ids of jobs are built from it: write one, or remove \
-                 the key",
-            ),
-            Err(InvalidName::Control { at, found }) => {
-                let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
-                let found = found.escape_debug();
-                self.refuse(
-                    span,
-                    format!(
-                        "this name contains the control character `{found}`, but the ids of jobs \
-                         are built from it: remove the character"
-                    ),
-                )
+            Err(invalid) => {
+                let span = match invalid {
+                    InvalidName::Control { at, found } => {
+                        node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]))
+                    }
+                    _ => node.span,
+                };
+                self.refuse(span, format!("this name cannot be used: {invalid}"))
             }
-            Err(long) => self.refuse(node.span, format!("this name cannot be used: {long}")),
             Ok(()) => self.text(node),
         }
     }

@@ -159,7 +159,7 @@ impl InvalidErrorPolicy {
     }
 
     /// The error for a map under this key.
-    fn inside(key: &'static str, invalid: &Invalid) -> Self {
+    fn inside(key: &'static str, invalid: Invalid) -> Self {
         let keys = std::iter::once(key).chain(invalid.fields().iter().map(Field::name));
         Self { keys: keys.collect(), message: format!("{key}: {invalid}") }
     }
@@ -372,7 +372,7 @@ impl ErrorPolicy {
                 "a batch of 0 errors is never full: write `batched: { size: 5 }`, or `immediate`",
             )
         } else if let Some(Err(invalid)) = self.circuit_breaker.map(|breaker| breaker.validate()) {
-            InvalidErrorPolicy::inside("circuit_breaker", &invalid)
+            InvalidErrorPolicy::inside("circuit_breaker", invalid)
         } else if self.circuit_breaker.is_some_and(|it| it.get_half_open() == HalfOpen::Gradual) {
             InvalidErrorPolicy::new(
                 "circuit_breaker",
@@ -381,7 +381,7 @@ impl ErrorPolicy {
                  run at a time until the breaker closes",
             )
         } else if let Err(invalid) = self.retry_config.validate() {
-            InvalidErrorPolicy::inside("retry_config", &invalid)
+            InvalidErrorPolicy::inside("retry_config", invalid)
         } else if self.on_item_failure == OnItemFailure::Custom(String::new()) {
             InvalidErrorPolicy::new(
                 "on_item_failure",

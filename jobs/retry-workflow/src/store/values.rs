@@ -1,5 +1,5 @@
 //! The data that jobs read and write in any store: values as JSON, and all items that a filter
-//! selects.
+//! selects. Public for the command, which keeps values of its own.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,7 @@ impl dyn Store + '_ {
     ///
     /// # Errors
     /// The store cannot be read.
+    #[doc(hidden)]
     pub async fn json<T: DeserializeOwned>(&self, key: &str) -> StoreResult<(u64, Option<T>)> {
         let Some((revision, text)) = self.get(key).await? else { return Ok((0, None)) };
         Ok((revision, serde_json::from_str(&text).ok()))
@@ -25,6 +26,7 @@ impl dyn Store + '_ {
     ///
     /// # Errors
     /// The store cannot be written to, or the value is not JSON.
+    #[doc(hidden)]
     pub async fn cas_json<T: Serialize + Sync>(
         &self,
         key: &str,
@@ -40,6 +42,7 @@ impl dyn Store + '_ {
     ///
     /// # Errors
     /// The store cannot be written to, or the value is not JSON.
+    #[doc(hidden)]
     pub async fn update_json<T: Serialize + DeserializeOwned + Sync>(
         &self,
         key: &str,
@@ -68,6 +71,7 @@ impl dyn Store + '_ {
     ///
     /// # Errors
     /// The store cannot be read.
+    #[doc(hidden)]
     pub async fn each_item(
         &self,
         filter: &Filter,

@@ -151,7 +151,7 @@ fn config_file() {
             "succeeded at call 3",
             "gave up after 1 attempt (the failure is not retryable): no storage space",
             "is longer than `max_delay`",
-            "unknown field `backof`",
+            "unknown key `backof`: did you mean `backoff`?",
         ],
     );
 }

@@ -400,6 +400,13 @@ fn a_duplicate_id_is_reported_with_both_places() {
 }
 
 #[test]
+fn ids_that_not_all_items_have_may_be_equal() {
+    let any = "  agent_template: { shell: x }";
+    let input = r#"[{"id": 1}, {"id": 1}, {"name": "x"}]"#;
+    assert_eq!(of_file("items.json", input, any).unwrap().len(), 3);
+}
+
+#[test]
 fn json_lines_csv_and_lines_are_inputs() {
     let any = "  agent_template: { shell: x }";
     let lines = "{\"id\": \"a\"}\r\n\n  {\"id\": \"b\"}";

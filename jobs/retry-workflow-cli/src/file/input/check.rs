@@ -178,7 +178,9 @@ impl<'a> ItemChecker<'a> {
         if rule == IdRule::Position && self.rule != Some(rule) {
             let why = id_text(&item.value).as_deref().and_then(odd_id);
             self.odd = why.map(|why| format!("{} {why}", describe(name, item)));
+            // The fields `id` are not used, so that equal ones are no mistake.
             self.known = HashMap::new();
+            (self.same.first, self.same.count) = (None, 0);
         }
         self.rule = Some(rule);
         let id = match rule.id(item, self.template) {

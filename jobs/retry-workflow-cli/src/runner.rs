@@ -285,10 +285,16 @@ pub(crate) async fn cancel(operator: &Operator, job: &str) -> Result<u64, StoreE
     if started != left {
         skipped = skipped.saturating_add(operator.cancel(job, &started).await?);
     }
+    end_reduce(store, job).await?;
+    Ok(skipped)
+}
+
+/// Notes that the `reduce` of a job that is cancelled has ended, or never starts.
+pub(crate) async fn end_reduce(store: &dyn Store, job: &str) -> Result<(), StoreError> {
     if let Some(reducing) = Reducing::find(store, job).await?.filter(|reducing| !reducing.done) {
         reducing.ended(store, job).await?;
     }
-    Ok(skipped)
+    Ok(())
 }
 
 /// The `reduce` of a job that has started and not ended, if there is one.

@@ -172,6 +172,7 @@ impl Closing {
             Job::cut_short(&**store, &job.id).await?;
             if self == Self::NeverBegun {
                 Job::cancel(&**store, &job.id).await?;
+                runner::end_reduce(&**store, &job.id).await?;
                 Job::cancel_reservation(&**store, &job.id).await?;
             }
             job = find(&**store, &job.id).await?;

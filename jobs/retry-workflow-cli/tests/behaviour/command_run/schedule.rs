@@ -155,6 +155,19 @@ fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night(
 }
 
 #[test]
+fn a_job_that_ends_before_it_had_any_items_does_not_reduce_them_later() {
+    let text = "name: night\nskip_after: 1h\nmap:\n  input: { command: '[ -e on ] && echo x' }\n  agent_template: { shell: 'echo ${item} >> ran' }\nreduce: { shell: 'echo >> reduced' }\n";
+    let place = Place::with(text);
+    place.ends(2, &["run", "job.yml"]);
+    place.backdate("night-1");
+    place.write("on", "");
+    let ran = place.ends(5, &["run", "job.yml", "--continue"]);
+    ran.says("has passed before it had any items").says("1 succeeded, of 1");
+    place.ends(5, &["resume", "night-1"]).says("has ended");
+    assert_eq!((&*place.read("ran"), &*place.read("reduced")), ("x\n", "\n"));
+}
+
+#[test]
 fn a_night_runs_the_killed_last_steps_before_it_starts_its_job() {
     let text = "name: night\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\non_finish: { shell: 'echo $RETRY_WORKFLOW_FINISH >> ends; while [ ! -e on ]; do sleep 0.02; done' }\n";
     let place = Place::with(text).items(&["a"]);

@@ -23,6 +23,9 @@ const DRIFT: Duration = Duration::from_millis(25);
 /// A start whose reservation has taken longer than [`LATE`] can be used for this long.
 const GRACE: Duration = Duration::from_millis(10);
 
+/// The store makes a reservation within this time, or fails.
+const LATEST_RESERVATION: Duration = Duration::from_secs(30);
+
 /// The next free start of a schedule, which may be a moment ago. The schedule was kept for starts
 /// `was_every` apart, and is now for starts `every` apart.
 pub(super) fn free_start(
@@ -32,8 +35,10 @@ pub(super) fn free_start(
     now: Timestamp,
 ) -> Timestamp {
     let next = if was_every == every { next } else { next - was_every + every };
-    // Whatever is written there: a clock that was wrong, or an older version.
-    let next = next.min(now + every.max(AHEAD));
+    // Workers reserve with the time at which they began to wait for the store. So the next start may
+    // lie a little further ahead of that time. Much further, it was written by a clock that was wrong.
+    let furthest = now + every.max(AHEAD);
+    let next = if next > furthest + LATEST_RESERVATION { furthest } else { next };
     if next + DRIFT >= now { next } else { now }
 }
 
@@ -74,6 +79,13 @@ mod tests {
     fn a_schedule_that_is_too_far_ahead_is_put_right() {
         let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
         assert_eq!(free_start(at(0) + hour, minute, minute, at(0)), at(0) + minute);
+    }
+
+    #[test]
+    fn a_reservation_that_waited_for_the_store_does_not_move_the_schedule_back() {
+        let every = Duration::from_millis(10);
+        // Other workers have reserved starts meanwhile, up to 250 ms ahead of their own time.
+        assert_eq!(free_start(at(1_250), every, every, at(0)), at(1_250));
     }
 
     #[test]

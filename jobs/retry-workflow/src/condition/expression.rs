@@ -70,7 +70,7 @@ impl<R> Expression<R> {
         text: &str,
         reference: impl FnMut(&str, usize) -> Result<R, String>,
     ) -> Result<Self, ExpressionError> {
-        let mut parser = Parser { text, at: 0, depth: 0, reference };
+        let mut parser = Parser { text, at: 0, depth: 0, joined: 0, reference };
         let expression = parser.disjunction()?;
         parser.skip_blanks();
         if parser.at < text.len() {
@@ -196,6 +196,9 @@ pub fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
         (Value::String(text), Value::Bool(_)) if types == Types::Texts => {
             compare(types, &Value::Bool(text.parse().ok()?), right)
         }
+        (Value::Bool(_), Value::String(text)) if types == Types::Texts => {
+            compare(types, left, &Value::Bool(text.parse().ok()?))
+        }
         _ => None,
     }
 }
@@ -234,10 +237,14 @@ pub fn kind(value: &Value) -> String {
 /// The limit for nested parentheses and `!`, because the parser is recursive.
 const DEEPEST: usize = 64;
 
+/// The limit for `&&` and `||`, for the same reason.
+const MOST_JOINED: usize = 500;
+
 struct Parser<'a, F> {
     text: &'a str,
     at: usize,
     depth: usize,
+    joined: usize,
     reference: F,
 }
 
@@ -288,14 +295,27 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
     fn disjunction(&mut self) -> Result<Expression<R>, ExpressionError> {
         let mut left = self.conjunction()?;
         while self.accept("||") {
+            self.join()?;
             left = Expression::Or(Box::new(left), Box::new(self.conjunction()?));
         }
         Ok(left)
     }
 
+    /// Counts an operator that joins conditions: they are evaluated one within the other.
+    fn join(&mut self) -> Result<(), ExpressionError> {
+        self.joined += 1;
+        if self.joined > MOST_JOINED {
+            let message =
+                format!("more than {MOST_JOINED} `&&` and `||` join conditions: write fewer");
+            return Err(self.error(self.at, message));
+        }
+        Ok(())
+    }
+
     fn conjunction(&mut self) -> Result<Expression<R>, ExpressionError> {
         let mut left = self.comparison()?;
         while self.accept("&&") {
+            self.join()?;
             left = Expression::And(Box::new(left), Box::new(self.comparison()?));
         }
         Ok(left)
@@ -574,5 +594,7 @@ mod tests {
         }
         assert!(parsed(&"(".repeat(100_000)).is_err());
         assert!(parsed(&"!".repeat(100_000)).is_err());
+        assert!(parsed(&format!("{}a", "a||".repeat(100_000))).is_err());
+        assert!(parsed(&format!("{}a", "a||b&&".repeat(200))).is_ok());
     }
 }

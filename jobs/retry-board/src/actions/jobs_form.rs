@@ -67,6 +67,17 @@ impl JobsForm {
         Ok(())
     }
 
+    /// Requires that nothing is named but a job: a condition or `dry_run` would have no effect.
+    pub(crate) fn check_job(&self) -> Result<(), Problem> {
+        let conditions = FilterFields { job: None, ..self.filter.clone() };
+        let options = [&self.rate, &self.max, &self.dry_run, &self.all, &self.confirm];
+        let is_plain = conditions.is_empty() && self.unknown.is_empty();
+        if is_plain && options.iter().all(|option| option.text().is_none()) {
+            return Ok(());
+        }
+        Err(Problem::bad("An action on a job takes no field but job: it is for the whole job."))
+    }
+
     pub(crate) fn options(&self) -> Result<(Option<Rate>, Option<u64>), Problem> {
         let rate = self.rate.text().map(str::parse::<Rate>).transpose();
         let rate = rate.map_err(|error| Problem::bad(error.to_string()))?;

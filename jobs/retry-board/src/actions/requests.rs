@@ -56,6 +56,7 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 
 impl Request {
     async fn unfinished(&self) -> Result<Job, Problem> {
+        self.form.check_job()?;
         let store = self.operator.letters().store();
         let id = self.form.job();
         let Some(job) = Job::find(store, id).await? else { return Err(Problem::no_job(id)) };

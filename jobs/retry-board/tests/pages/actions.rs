@@ -200,6 +200,22 @@ async fn an_idempotency_key_is_bound_to_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_action_on_a_job_refuses_fields_that_have_no_effect() {
+    let (app, store) = acting().await;
+    let (cookie, csrf) = session(&app).await;
+    let own = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    for field in [r#""dry_run":true"#, r#""item":"3""#, r#""all":true"#, r#""other":1"#] {
+        for path in ["/api/cancel", "/api/pause", "/api/due"] {
+            let body = format!(r#"{{"job":"import-1",{field}}}"#);
+            let refused = call(&app, path, &own, &body).await;
+            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{path} {body}");
+            refused.says("no field but job");
+        }
+    }
+    assert_eq!(dead(&store).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_condition_that_is_misspelt_does_not_select_everything() {
     let (app, store) = acting().await;
     let (cookie, csrf) = session(&app).await;

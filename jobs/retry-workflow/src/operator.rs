@@ -94,9 +94,10 @@ impl Operator {
         }
         let mut skipped = 0_u64;
         for job in all(job, parts) {
-            skipped = skipped.saturating_add(Job::cancel(self.letters.store(), job).await?);
+            let of_job = Job::cancel(self.letters.store(), job).await?;
+            audit::record(&self.user, "cancel", &format!("job {job}"), of_job);
+            skipped = skipped.saturating_add(of_job);
         }
-        audit::record(&self.user, "cancel", &format!("job {job}"), skipped);
         Ok(skipped)
     }
 
@@ -107,9 +108,10 @@ impl Operator {
     pub async fn make_due(&self, job: &str, parts: &[String]) -> StoreResult<u64> {
         let mut due = 0_u64;
         for job in all(job, parts) {
-            due = due.saturating_add(Job::make_due(self.letters.store(), job).await?);
+            let of_job = Job::make_due(self.letters.store(), job).await?;
+            audit::record(&self.user, "make due", &format!("job {job}"), of_job);
+            due = due.saturating_add(of_job);
         }
-        audit::record(&self.user, "make due", &format!("job {job}"), due);
         Ok(due)
     }
 

@@ -65,9 +65,13 @@ impl Heartbeat {
             return Ok(Beat { freed: 0, request, others });
         }
         // Before they leave the record: workers that are not in it are not searched for.
-        let names = dead.iter().map(|worker| worker.worker.clone()).collect();
-        let expired = Alteration::Expire(names);
-        let freed = store.alter(&Filter::job(&*self.job), expired, usize::MAX, now).await?;
+        let freed = if dead.is_empty() {
+            0
+        } else {
+            let names = dead.iter().map(|worker| worker.worker.clone()).collect();
+            let expired = Alteration::Expire(names);
+            store.alter(&Filter::job(&*self.job), expired, usize::MAX, now).await?
+        };
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);
         Job::update(store, &self.job, |job| {
             job.workers.retain(|other| {

@@ -142,8 +142,9 @@ impl Engine {
         }
         #[cfg(feature = "metrics")]
         {
-            // An item that may not start yet is not overdue.
-            let may_start = self.closed_gate().is_none() && !self.is_limited();
+            // An item that may not start yet is not overdue. One that an open breaker holds is.
+            let is_scheduled = self.schedule.closed_for(|| self.store.now()).is_none();
+            let may_start = is_scheduled && !self.is_limited();
             self.metrics.next_due(next_due.filter(|_| may_start));
         }
         let is_settling = self.operations.is_under_way(Operation::Settle);

@@ -181,7 +181,7 @@ impl Overrides {
     /// let overrides = Overrides::from_vars("RETRY_", vars)?;
     ///
     /// let error = Overrides::from_vars("RETRY_", [("RETRY_MAIL_SEND_ATEMPTS", "2")]).unwrap_err();
-    /// assert!(error.to_string().contains("did you mean `RETRY_MAIL_SEND_ATTEMPTS`?"));
+    /// assert!(error.to_string().contains("did you mean `attempts`?"));
     /// # Ok::<(), retry_runtime::OverridesError>(())
     /// ```
     ///

@@ -49,7 +49,7 @@ pub use self::read::ErrorPolicyKeys;
 ///     "retry_config": { "max_attempts": 3, "backoff": { "exponential": { "initial": "1s" } } }
 /// }"#).unwrap();
 /// let unknown = serde_json::from_str::<ErrorPolicy>(r#"{ "max_failure": 10 }"#).unwrap_err();
-/// assert!(unknown.to_string().contains("unknown field `max_failure`"));
+/// assert!(unknown.to_string().contains("did you mean `max_failures`?"));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "a policy does nothing until a job runs with it"]

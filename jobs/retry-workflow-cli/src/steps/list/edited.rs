@@ -21,8 +21,8 @@ impl EditedStep {
         let now = match is.map(Step::id) {
             None => "which no longer exists".to_owned(),
             Some(is) if is.command == was.command => {
-                "but its other keys are now different, such as `env`, `when`, `capture` or \
-                 `on_success`"
+                "but the rest of its command or another key, such as `env`, `when`, `capture` or \
+                 `on_success`, is now different"
                     .to_owned()
             }
             Some(is) => format!("but step {number} is now `{}`", OneLine(&is.command)),

@@ -94,7 +94,7 @@ fn parses(name: &str) -> Option<String> {
     let instead = match name {
         "eval" | "trap" | "coproc" => "write the command itself",
         "." | "source" => "run the script as a command, `sh ./script.sh ${item.id}`",
-        "let" => "check the value with `case`, and assign it to a variable first",
+        "let" => "check the value with `case` first; a variable that holds it would be run as well",
         "export" | "readonly" => "write `x=${item.id}`, and then `export x`",
         "declare" | "typeset" | "local" => "write `x=${item.id}` on its own",
         "alias" | "unset" | "read" | "mapfile" | "readarray" | "getopts" | "bind" | "complete"

@@ -297,7 +297,7 @@ fn an_edited_capture_of_a_finished_step_is_refused() {
         place.write("job.yml", &workflow(&[&prepares(after), &pays(value)]));
         is_refused(
             &place,
-            "has finished step 1, `echo 42`, but its other keys are now different, such as `env`, `when`, `capture`",
+            "has finished step 1, `echo 42`, but the rest of its command or another key, such as `env`, `when`, `capture`",
         );
         place.write("job.yml", &workflow(&[&prepares(before), &pays("2")]));
         continues(&place, "pay [1]\npay [2]\n");
@@ -317,7 +317,9 @@ fn a_step_of_a_chain_may_be_renamed_and_has_captured_its_output_once() {
         place
             .write("job.yml", &file(&step("prepare").replace(", capture: c", capture), &pays("1")));
         let ran = place.ends(2, &["resume"]);
-        ran.says("job-1 has finished step 1, `echo 42`, but its other keys are now different");
+        ran.says(
+            "job-1 has finished step 1, `echo 42`, but the rest of its command or another key",
+        );
         ran.says("undo the edit, or start a new job");
     }
 }
@@ -337,7 +339,7 @@ fn a_step_has_captured_its_output_before_its_on_success() {
         {
             let after: Vec<_> = after.iter().map(String::as_str).collect();
             place.write("job.yml", &file(&after));
-            is_refused(&place, "has finished step 1, `echo 42`, but its other keys");
+            is_refused(&place, "has finished step 1, `echo 42`, but the rest of its command or another key");
         }
     }
 }

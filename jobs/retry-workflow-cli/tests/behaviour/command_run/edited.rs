@@ -339,7 +339,10 @@ fn a_step_has_captured_its_output_before_its_on_success() {
         {
             let after: Vec<_> = after.iter().map(String::as_str).collect();
             place.write("job.yml", &file(&after));
-            is_refused(&place, "has finished step 1, `echo 42`, but the rest of its command or another key");
+            is_refused(
+                &place,
+                "has finished step 1, `echo 42`, but the rest of its command or another key",
+            );
         }
     }
 }

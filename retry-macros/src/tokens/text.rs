@@ -11,6 +11,9 @@ pub(crate) fn token_text(tokens: &impl ToTokens) -> String {
         .replace(" . ", ".")
         .replace("& ", "&")
         .replace("! (", "!(")
+        // A turbofish.
+        .replace("::< ", "::<")
+        .replace(" > ()", ">()")
         .replace("__self", "self");
     // The arguments of a closure.
     match joined.strip_prefix("| ").and_then(|rest| rest.split_once(" |")) {

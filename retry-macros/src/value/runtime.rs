@@ -171,12 +171,18 @@ impl Scope {
             let is_field = is_before(1, '.') && !is_before(2, '.');
             let in_path = is_before(1, ':') && is_before(2, ':');
             let next = tokens.get(at + 1);
-            let is_called = is_punct(next, '!')
-                || matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
+            let is_called = is_punct(next, '!') || next.is_some_and(is_in_parentheses);
             let word = ident.to_string();
             let is_variable = || self.is_block && !is_called && may_be_variable(&word);
             !is_field && !in_path && !is_punct(next, ':') && (self.knows(&word) || is_variable())
         })
+    }
+}
+
+fn is_in_parentheses(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Parenthesis,
+        _ => false,
     }
 }
 
@@ -195,19 +201,33 @@ fn may_be_variable(word: &str) -> bool {
 }
 
 /// Returns whether a method that no constant can call is called: by names that no constant has, and
-/// `get` with a value that is unwrapped.
+/// `get` and similar ones if a field of what they return is read, which no number has.
 fn calls_at_runtime(tokens: TokenStream) -> bool {
-    const METHODS: &str = "borrow clone get_or_init into load load_full lock parse read to_owned \
-                           try_into";
+    const METHODS: &str = "borrow clone into load load_full lock parse to_owned try_into";
 
-    any_token(tokens, &|tokens, at| match &tokens[at..] {
-        [dot, TokenTree::Ident(method), TokenTree::Group(_), rest @ ..]
-            if is_punct(Some(dot), '.') =>
-        {
-            let is_unwrapped =
-                matches!(rest, [_, TokenTree::Ident(next), ..] if is_one_of(next, "unwrap expect"));
-            is_one_of(method, METHODS) || method == "get" && is_unwrapped
+    any_token(tokens, &|tokens, at| match method_call(&tokens[at..]) {
+        Some((method, rest)) => {
+            is_one_of(method, METHODS)
+                || is_one_of(method, "get get_or_init read") && reads_field(rest)
         }
-        _ => false,
+        None => false,
     })
+}
+
+/// Returns the name of the method that is called first, as in `.parse::<u32>()`, and the tokens
+/// after the call.
+fn method_call(tokens: &[TokenTree]) -> Option<(&Ident, &[TokenTree])> {
+    let [dot, TokenTree::Ident(method), rest @ ..] = tokens else { return None };
+    let arguments = rest.iter().position(is_in_parentheses)?;
+    let is_call = is_punct(Some(dot), '.') && (arguments == 0 || is_punct(rest.first(), ':'));
+    is_call.then(|| (method, &rest[arguments + 1..]))
+}
+
+/// Returns whether a field follows, perhaps after `.unwrap()`.
+fn reads_field(tokens: &[TokenTree]) -> bool {
+    match (method_call(tokens), tokens) {
+        (Some((method, rest)), _) => is_one_of(method, "unwrap expect") && reads_field(rest),
+        (None, [dot, TokenTree::Ident(_) | TokenTree::Literal(_), ..]) => is_punct(Some(dot), '.'),
+        _ => false,
+    }
 }

@@ -70,13 +70,12 @@ fn others(args: &Args, policy: Option<&Policy>) -> String {
             words.push(format!("circuit breaker `{}`", token_text(breaker)));
         }
         Some(Breaker::InPlace(breaker)) => {
-            let opens = breaker
-                .checked
-                .known
-                .as_ref()
-                .zip(policy)
-                .map(|(breaker, policy)| opens(breaker, policy));
-            words.push(format!("its own circuit breaker{}", opens.unwrap_or_default()));
+            let effect = match breaker.checked.known.as_ref() {
+                Some(breaker) if breaker.is_observe_only() => ", which only observes".to_owned(),
+                Some(breaker) => policy.map(|policy| opens(breaker, policy)).unwrap_or_default(),
+                None => String::new(),
+            };
+            words.push(format!("its own circuit breaker{effect}"));
         }
         None => {}
     }
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_failing_calls_that_open_its_breaker_is_told_if_it_is_known() {
+    fn the_effect_of_its_breaker_is_told_if_it_is_known() {
         for (options, expected) in [
             (
                 "attempts = 5, breaker()",
@@ -296,6 +295,14 @@ mod tests {
             (
                 "attempts = unlimited, budget = \"5m\", breaker(failure_threshold = 9)",
                 "its own circuit breaker, which opens after 1 call that uses up its attempts.",
+            ),
+            (
+                "attempts = 3, breaker(observe_only = true)",
+                "its own circuit breaker, which only observes.",
+            ),
+            (
+                "attempts = MANY, breaker(observe_only = true)",
+                "its own circuit breaker, which only observes.",
             ),
             ("attempts = MANY, breaker()", "its own circuit breaker."),
             ("attempts = 3, breaker(failure_threshold = MANY)", "its own circuit breaker."),

@@ -274,8 +274,8 @@ impl Expansion<'_> {
             }
             TimeoutMode::ByPolicy => {
                 let is_timed = self.query_policy(&quote!(is_timed));
-                let is_clocked = self.query_policy(&quote!(has_max_elapsed));
-                let clock = quote!(__retry::Is<{ #is_clocked }>);
+                let has_max_elapsed = self.query_policy(&quote!(has_max_elapsed));
+                let clock = quote!(__retry::Is<{ #has_max_elapsed }>);
                 let clock =
                     quote!(<#clock as __retry::Choose>::Of<__retry::Timing, __retry::Untimed>);
                 quote!(<__retry::Is<{ #is_timed }> as __retry::Choose>::Of::<__retry::CallLimits, #clock>)

@@ -99,6 +99,12 @@ impl Variables {
     }
 
     fn unknown(&self, prefix: &str, rest: &str) -> String {
+        let written = self.0.iter().map(|(written, ..)| written.as_str());
+        let meant = nearest(&rest.to_uppercase(), written);
+        let is_meant = |target| {
+            let mut variables = self.0.iter().filter(|(_, of, _)| *of == target);
+            variables.any(|(written, ..)| Some(written.as_str()) == meant)
+        };
         let all = Target::all();
         // The longest match: `shop.order` rather than `shop`.
         let longest = all.iter().filter_map(|target| {
@@ -106,12 +112,13 @@ impl Variables {
             Some((key.to_lowercase(), target))
         });
         if let Some((key, target)) = longest.min_by_key(|(key, _)| key.len()) {
-            if let Err(why) = names::key(&key) {
+            // `ORDR_ATTEMPTS` of `shop` is rather `ATTEMPTS` of `shop.order`.
+            let ends_in_key = KEYS.iter().any(|known| key.ends_with(&format!("_{known}")));
+            let is_of_other = ends_in_key && meant.is_some() && !is_meant(*target);
+            if let (Err(why), false) = (names::key(&key), is_of_other) {
                 return format!("`{prefix}{rest}`, for `{}`: {why}", target.name());
             }
         }
-        let written = self.0.iter().map(|(written, ..)| written.as_str());
-        let meant = nearest(&rest.to_uppercase(), written);
         let meant = or_else(meant.map(|meant| format!("{prefix}{meant}")).as_deref());
         let keys: Vec<_> = KEYS.iter().map(|key| format!("`{}`", capitals(key))).collect();
         format!(

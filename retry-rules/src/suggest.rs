@@ -53,13 +53,16 @@ pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Returns the key of a file that an unknown one stands for, with an example of its value where one
 /// helps: as in the libraries of the `tables`, or misspelt.
 pub fn key_meant(word: &str, known: &[&str], tables: &[&[ForeignName]]) -> Option<String> {
+    if let Some(here) = word_here(word, known) {
+        return Some(here.to_owned());
+    }
     let meant = settings_meant(word, "", known, tables).into_iter().map(|meant| in_file(&meant));
     let mut meant = meant.filter(|meant| known.contains(&key_of(meant)));
     meant.next().or_else(|| nearest(word, known.iter().copied()).map(str::to_owned))
 }
 
-/// Returns the key of what [`key_meant`] returns.
-pub fn key_of(meant: &str) -> &str {
+/// Returns the key of a setting with its value.
+fn key_of(meant: &str) -> &str {
     meant.split(':').next().unwrap_or_default()
 }
 

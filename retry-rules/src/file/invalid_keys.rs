@@ -52,7 +52,7 @@ impl InvalidKeys {
         let blamed = broken
             .iter()
             .flat_map(super::super::rules::table::Rule::fields)
-            .filter(|field| written.contains(whole(**field)))
+            .filter(|field| written.contains(**field) || written.contains(whole(**field)))
             .flat_map(|field| keys(style, *field));
         let complaints: Vec<_> =
             broken.iter().map(|rule| rule.explained(style, values).to_string()).collect();
@@ -87,4 +87,25 @@ fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
         _ => None,
     };
     style.name(field).into_iter().chain(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use crate::Style;
+    use crate::file::Draft;
+
+    #[test]
+    fn setting_of_a_part_is_to_blame_with_and_without_the_whole() {
+        for (file, blamed) in [
+            (r#"{ "jitter_factor": 0.5 }"#, "jitter_factor"),
+            (r#"{ "jitter": true, "jitter_factor": 1.5 }"#, "jitter_factor"),
+            (r#"{ "backoff": { "exponential": { "base": 1.0 } } }"#, "base"),
+        ] {
+            let draft: Draft = serde_json::from_str(file).unwrap();
+            let keys: Vec<_> = draft.finish(Style::Command).unwrap_err().keys().collect();
+            assert_eq!(keys.first(), Some(&blamed), "{file}: {keys:?}");
+        }
+    }
 }

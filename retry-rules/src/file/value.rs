@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use self::backoff::CURVES;
 use super::Span;
+use super::reader::twice;
 use crate::breaker::HalfOpen;
 use crate::duration;
 use crate::policy::Attempts;
@@ -256,26 +257,36 @@ impl<'de> Visitor<'de> for ValueKind {
         if self == Self::Backoff {
             return backoff::read_map(map).map(ParsedValue::Backoff);
         }
-        let (mut secs, mut nanos) = (None, 0);
+        let (mut secs, mut nanos) = (None, None);
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
                 // A format that keeps all digits of a number passes its text in such a map.
                 number if number.starts_with('$') => {
                     return ParsedValue::read_text(self, &map.next_value::<String>()?);
                 }
-                "secs" if self.is_time() => secs = Some(map.next_value()?),
-                "nanos" if self.is_time() => nanos = map.next_value()?,
+                "secs" if self.is_time() => {
+                    if secs.replace(map.next_value()?).is_some() {
+                        return Err(twice("secs"));
+                    }
+                }
+                "nanos" if self.is_time() => {
+                    if nanos.replace(map.next_value()?).is_some() {
+                        return Err(twice("nanos"));
+                    }
+                }
                 key if self.is_time() => {
                     return Err(A::Error::unknown_field(key, &["secs", "nanos"]));
                 }
                 _ => return Err(A::Error::invalid_type(Unexpected::Map, &self)),
             }
         }
+        let nanos = nanos.unwrap_or(0);
         match secs {
             Some(_) if nanos >= 1_000_000_000 => {
                 Err(A::Error::custom("`nanos` must be below 1000000000, which is a whole second"))
             }
             Some(secs) => Ok(self.time(Duration::new(secs, nanos))),
+            None if self.is_time() => Err(A::Error::missing_field("secs")),
             None => Err(A::Error::invalid_type(Unexpected::Map, &self)),
         }
     }
@@ -439,6 +450,18 @@ mod tests {
             let quota = format!(r#"{{ "share": {number} }}"#);
             let quota: QuotaConfig = serde_json::from_str(&quota).unwrap();
             assert_eq!(quota, QuotaConfig::new().share(1.0));
+        }
+    }
+
+    #[test]
+    fn map_of_a_duration_has_each_part_once_and_the_seconds_at_least() {
+        for (map, message) in [
+            (r#"{ "secs": 1, "secs": 60 }"#, "duplicate field `secs`"),
+            (r#"{ "secs": 1, "nanos": 5, "nanos": 6 }"#, "duplicate field `nanos`"),
+            (r#"{ "nanos": 5 }"#, "missing field `secs`"),
+            ("{}", "missing field `secs`"),
+        ] {
+            assert_instead::<Policy>(&format!(r#"{{ "initial_delay": {map} }}"#), message);
         }
     }
 

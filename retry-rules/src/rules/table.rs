@@ -114,8 +114,7 @@ rules! {
             when jitter_out_of_range(policy);
 
         rule JitterFactorAlone of [jitter_factor]
-            message [(jitter_factor) " only applies to " (jitter = true) ": add that, or write " (jitter = 0.3)
-                  " instead"]
+            message [(jitter_factor) " only applies to " (jitter = true) ": add that, or write the factor as " (jitter)]
             when written.contains(Field::JitterFactor) && !written.contains(Field::Jitter);
 
         rule JitterUpOutOfRange of [jitter_factor jitter]

@@ -98,7 +98,7 @@ fn an_invalid_value_is_reported_with_its_place() {
         (
             "billing.pay:\n  jitter_factor: 0.5\n",
             "error: line 2 column 3: `billing.pay`: `jitter_factor` only applies to `jitter: \
-             true`: add that, or write `jitter: 0.3` instead",
+             true`: add that, or write the factor as `jitter`",
         ),
         (
             "billing.fetch:\n  attempts: 2\n  timeout: 5s\n",
@@ -205,6 +205,8 @@ fn an_unknown_variable_is_reported_with_the_nearest_one() {
         ("RETRY_BILLING_FETC_ATTEMPTS", "RETRY_BILLING_FETCH_ATTEMPTS"),
         ("RETRY_BILLING_FETCH_attempts", "RETRY_BILLING_FETCH_ATTEMPTS"),
         ("RETRY_ATTEMPTS", "RETRY_ALL_ATTEMPTS"),
+        // Not a key `upp_attempts` of `shop.look`.
+        ("RETRY_SHOP_LOOK_UPP_ATTEMPTS", "RETRY_SHOP_LOOK_UP_ATTEMPTS"),
     ] {
         let complaint =
             format!("unknown variable `{variable}`: did you mean `{meant}`? {VARIABLES}");

@@ -80,8 +80,8 @@ impl Keys for Settings {
 
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let what = "the settings of the backoff, such as { base: 2.0 } of an exponential one, or \
-                    { increment: \"2s\" } of a linear one";
+        let what = "the settings of the backoff, such as { base: 2.0 } of an exponential one, \
+                    { increment: \"2s\" } of a linear one, or { delays: [\"1s\"] } of a custom one";
         read(Self::default(), what, deserializer)
     }
 }
@@ -242,7 +242,8 @@ mod tests {
                 r#"{ "exponential": 3.5 }"#,
                 "expected the settings of the backoff, such as { base: 2.0 }",
             ),
-            (r#"{ "linear": "2s" }"#, "or { increment: \"2s\" } of a linear one"),
+            (r#"{ "linear": "2s" }"#, "{ increment: \"2s\" } of a linear one"),
+            (r#"{ "custom": ["500ms", "3s"] }"#, "or { delays: [\"1s\"] } of a custom one"),
             (r#""linear""#, "a linear backoff needs `increment`: write `linear(increment = 2s)`"),
         ] {
             let error = error_of(written);
@@ -270,6 +271,11 @@ mod tests {
         ] {
             let error = error_of(written);
             let message = std::format!("{message}: did you mean `exponential`?");
+            assert!(error.starts_with(&message), "{error}");
+        }
+        for name in ["constant", "const", "static", "flat"] {
+            let error = error_of(&std::format!(r#"{{ "{name}": {{}} }}"#));
+            let message = std::format!("unknown key `{name}`: did you mean `fixed`?");
             assert!(error.starts_with(&message), "{error}");
         }
     }

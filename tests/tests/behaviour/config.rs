@@ -263,7 +263,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("jitter: 1m..2m", &["`max_delay` (30s, the default)"]),
     ("jitter: up(0.3)\njitter_factor: 0.3", &["jitter_factor", "is up(0.3): remove one"]),
     ("jitter: 0ms..1s\njitter_factor: 0.3", &["jitter_factor", "is 0s..1s: remove one"]),
-    ("jitter_factor: 0.3", &["jitter_factor", "`jitter: true`", "`jitter: 0.3`"]),
+    ("jitter_factor: 0.3", &["jitter_factor", "`jitter: true`", "write the factor as `jitter`"]),
     (
         "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nbudget: 5m",
         &["never ends", "max_elapsed"],

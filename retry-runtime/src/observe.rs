@@ -185,9 +185,9 @@ fn notify_listeners(event: &Event<'_>) {
 
 /// Counts a call that did not simply succeed; not an event.
 #[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "only metrics count it"))]
-pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
+pub(crate) fn breaker_call(breaker: &Name, observes: bool, kind: &'static str) {
     #[cfg(feature = "metrics")]
-    crate::observe::metrics::breaker_call(breaker, kind);
+    crate::observe::metrics::breaker_call(breaker, observes, kind);
 }
 
 /// Reports how many tokens a quota holds, as a gauge; not an event.

@@ -7,10 +7,12 @@
 //! | `retry_recoveries_total` | counter | `name` | calls that succeeded after having failed |
 //! | `retry_give_ups_total` | counter | `name`, `reason` | calls that were given up |
 //! | `retry_wait_seconds` | histogram | `name` | the waits |
-//! | `retry_breaker_state` | gauge | `breaker`, and `key` for one of a family | 0 closed, 1 half-open, 2 open; from the first change on |
+//! | `retry_breaker_state` | gauge | `breaker`, and `key` for one of a family | 0 closed, 1 half-open, 2 open; from the first change on, and 0 once the breaker is dropped |
 //! | `retry_breaker_transitions_total` | counter | `breaker`, `to`, and `key` | changes of its state, by the new state: `closed`, `half_open`, `open` |
 //! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by outcome: `failure`, `slow`, `forgiven`, `held`, `rejected`, or, for a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
+//!
+//! The series of a breaker that only observes have the label `mode`, which is `observe`.
 //!
 //! A call that succeeds at its first attempt touches none of them. A counter exists from the first
 //! failure of its function on, or from [`register`] on.
@@ -145,20 +147,30 @@ fn breaker_transition(transition: &Transition) {
         State::HalfOpen => 1.0,
         State::Open => 2.0,
     };
-    let key = breaker_key(BREAKER, &transition.breaker, None);
-    with_recorder(|recorder| recorder.register_gauge(&key, &METADATA)).set(state);
+    let Transition { breaker, observe_only, .. } = transition;
+    breaker_state(breaker, *observe_only, state);
     // All three, starting at zero: Prometheus does not see a counter that starts at 1 as an
     // increase.
     for to in [State::Closed, State::HalfOpen, State::Open] {
         let to_label = Label::from_static_parts("to", to.as_str());
-        let key = breaker_key(TRANSITIONS, &transition.breaker, Some(to_label));
+        let key = breaker_key(TRANSITIONS, breaker, *observe_only, Some(to_label));
         with_recorder(|recorder| recorder.register_counter(&key, &METADATA))
             .increment(u64::from(to == transition.to));
     }
 }
 
+fn breaker_state(breaker: &Name, observes: bool, state: f64) {
+    let key = breaker_key(BREAKER, breaker, observes, None);
+    with_recorder(|recorder| recorder.register_gauge(&key, &METADATA)).set(state);
+}
+
+/// Sets the gauge of a breaker to closed: the facade cannot remove it.
+pub(crate) fn breaker_dropped(breaker: &Name, observes: bool) {
+    breaker_state(breaker, observes, 0.0);
+}
+
 /// The breaker of a family gets two labels, so that families can be summed.
-fn breaker_key(metric: &'static str, breaker: &Name, more: Option<Label>) -> Key {
+fn breaker_key(metric: &'static str, breaker: &Name, observes: bool, more: Option<Label>) -> Key {
     let mut labels = match breaker.key() {
         Some(key) => vec![
             Label::new("breaker", breaker.family().to_owned()),
@@ -166,12 +178,16 @@ fn breaker_key(metric: &'static str, breaker: &Name, more: Option<Label>) -> Key
         ],
         None => vec![Label::new("breaker", text(breaker))],
     };
+    if observes {
+        labels.push(Label::from_static_parts("mode", "observe"));
+    }
     labels.extend(more);
     Key::from_parts(metric, labels)
 }
 
-pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
-    let key = breaker_key(BREAKER_CALLS, breaker, Some(Label::from_static_parts("kind", kind)));
+pub(crate) fn breaker_call(breaker: &Name, observes: bool, kind: &'static str) {
+    let kind = Label::from_static_parts("kind", kind);
+    let key = breaker_key(BREAKER_CALLS, breaker, observes, Some(kind));
     with_recorder(|recorder| recorder.register_counter(&key, &METADATA)).increment(1);
 }
 

@@ -45,7 +45,11 @@ use crate::base::clock;
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
+#[cfg(feature = "metrics")]
+use crate::event::transition::State;
 use crate::event::transition::Transition;
+#[cfg(feature = "metrics")]
+use crate::observe::metrics;
 use crate::protect::clock_nanos;
 
 pub(crate) use self::packed_state::{PackedState, StagePass};
@@ -225,6 +229,15 @@ impl CircuitBreaker {
         // Pairs with the store in `transition`: a thread that sees a generation also sees the
         // counters that were cleared for it.
         PackedState(self.packed.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl Drop for CircuitBreaker {
+    fn drop(&mut self) {
+        if self.state() != State::Closed {
+            metrics::breaker_dropped(&self.name, self.observes());
+        }
     }
 }
 

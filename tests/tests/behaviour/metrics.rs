@@ -163,7 +163,7 @@ async fn a_breaker_counts_outcomes_other_than_success() {
             calls("kinds", "forgiven"),
             calls("kinds", "rejected"),
             calls("kinds", "slow"),
-            calls("observing", "would_reject"),
+            calls("observing,mode=observe", "would_reject"),
         ]
     );
 }
@@ -185,6 +185,57 @@ fn a_breaker_of_a_family_has_its_key_as_a_label() {
             "gauge retry_breaker_state{breaker=metrics.hosts,key=a.example} 2",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gauge_of_a_breaker_that_is_gone_is_closed() {
+    let config = BreakerConfig::new().failure_threshold(1);
+    let hosts = Breakers::<String>::try_new("metrics.gone", config, 1).unwrap();
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let gauges = || {
+        let lines = measured(&seen).into_iter();
+        lines.filter(|line| line.starts_with("gauge")).collect::<Vec<_>>()
+    };
+
+    hosts.of("a.example").try_acquire().unwrap().failure();
+    assert_eq!(gauges(), ["gauge retry_breaker_state{breaker=metrics.gone,key=a.example} 2"]);
+    advance(secs(30)).await;
+    hosts.of("b.example").force_open();
+    assert_eq!(
+        gauges(),
+        [
+            "gauge retry_breaker_state{breaker=metrics.gone,key=a.example} 0",
+            "gauge retry_breaker_state{breaker=metrics.gone,key=b.example} 2",
+        ],
+        "evicted"
+    );
+    drop(hosts);
+    assert_eq!(gauges()[1], "gauge retry_breaker_state{breaker=metrics.gone,key=b.example} 0");
+    drop(CircuitBreaker::new("metrics.never.opened", config));
+    assert_eq!(gauges().len(), 2, "what has no gauge gets none");
+}
+
+#[test]
+fn a_breaker_that_only_observes_has_a_label() {
+    let config = BreakerConfig::new().failure_threshold(1).observe_only();
+    let breaker = CircuitBreaker::new("metrics.observer", config);
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    breaker.try_acquire().unwrap().failure();
+    let labels = "{breaker=metrics.observer,mode=observe";
+    assert_eq!(
+        measured(&seen),
+        [
+            format!("counter retry_breaker_calls_total{labels},kind=failure}} 1"),
+            format!("counter retry_breaker_transitions_total{labels},to=open}} 1"),
+            format!("gauge retry_breaker_state{labels}}} 2"),
+        ]
+    );
+    drop(breaker);
+    assert!(measured(&seen).contains(&format!("gauge retry_breaker_state{labels}}} 0")));
 }
 
 #[tokio::test(start_paused = true)]

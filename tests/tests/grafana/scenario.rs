@@ -7,6 +7,7 @@
 //! | 10–15 | `grafana.price` is down, and uses up its quota; a host goes up and down; job `import` meets bad items |
 //! | 10–20 | the fleet's hub does not answer |
 //! | 10–47 | job `waits` has an open breaker |
+//! | 10– | breakers are open that reject nothing: one only observes, one is evicted, one is dropped |
 //! | 10–50 | job `hangs` has a handler that never ends |
 
 use std::future::{Future, pending};
@@ -89,6 +90,7 @@ async fn run() -> Scraped {
         tokio::spawn(stock(hour)),
         tokio::spawn(prices(hour)),
         tokio::spawn(hosts(hour)),
+        tokio::spawn(harmless_breakers(hour)),
         tokio::spawn(fleet(hour)),
         tokio::spawn(steady(hour)),
         tokio::spawn(import(hour)),
@@ -152,6 +154,25 @@ async fn hosts(hour: Hour) {
         host.try_acquire().unwrap().success();
         sleep(secs(59)).await;
     }
+}
+
+/// Breakers that open and reject nothing: no alert fires.
+async fn harmless_breakers(hour: Hour) {
+    let config = BreakerConfig::new().timeout(secs(30));
+    let observer = CircuitBreaker::new("grafana.observer", config.observe_only());
+    let dropped = CircuitBreaker::new("grafana.dropped", config);
+    let one = Breakers::<String>::try_new("grafana.one", config, 1).unwrap();
+    hour.minute(10).await;
+    observer.force_open();
+    observer.try_acquire().expect("it rejects nothing").success();
+    dropped.force_open();
+    drop(dropped);
+    for _ in 0..config.get_failure_threshold() {
+        one.of("left.example").try_acquire().unwrap().failure();
+    }
+    sleep(secs(31)).await;
+    one.of("next.example").try_acquire().unwrap().success();
+    hour.minute(60).await;
 }
 
 async fn fleet(hour: Hour) {

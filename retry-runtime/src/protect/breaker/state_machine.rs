@@ -102,7 +102,7 @@ impl CircuitBreaker {
             Counted::Rejected if self.observes() => "would_reject",
             counted => counted.as_str(),
         };
-        observe::breaker_call(&self.name, kind);
+        observe::breaker_call(&self.name, self.observes(), kind);
     }
 
     #[cold]

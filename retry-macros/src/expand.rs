@@ -96,7 +96,7 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     match function.form() {
-        Ok(form) => expand(&args, &checked, function, &arguments, form, errors),
+        Ok(form) => expand(&args, &checked, function, &arguments, &scope, form, errors),
         Err(error) => {
             errors.push(error);
             with_errors(&args, args.context.as_ref(), function, errors)
@@ -133,6 +133,7 @@ fn expand(
     checked: &Checked,
     mut function: Function,
     arguments: &[Ident],
+    scope: &Scope,
     form: Form,
     mut errors: Errors,
 ) -> TokenStream {
@@ -149,13 +150,13 @@ fn expand(
         return with_errors(args, None, function, errors);
     }
     let section = docs::section(args, checked, &function);
-    let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
+    let expansion = Expansion::new(args, checked, &function, scope, &form, declared);
     let attempted = match &form {
         Form::Boxed(boxed) => &boxed.attempt,
         Form::Async | Form::Sync => &function.body,
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
-    checks.extend(expansion.check_span(&function.body));
+    checks.extend(expansion.check_span(&function.body, arguments));
     // A mistake that is reported already may be the cause.
     let consumed = errors.is_empty().then(|| signature::consumed(args, &function, attempted));
     for Consumed { place, kind } in consumed.into_iter().flatten() {
@@ -265,8 +266,8 @@ struct Expansion<'a> {
     declared: Type,
     /// The type that the body returns, if it differs because the function returns `RetryError<E>`.
     body_type: Option<Type>,
-    /// The names that the arguments bind by value.
-    arguments: &'a [Ident],
+    /// The names that options may mention.
+    scope: &'a Scope,
     /// The arguments that are cloned for each attempt, without unknown names, which are reported.
     clones: Vec<&'a Ident>,
     /// The place of compiler errors about the return type.
@@ -289,12 +290,12 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// An error for each argument that `#[instrument]` above this attribute moves into the first
-    /// attempt, unless it is `Copy`.
-    fn check_span(&self, body: &Group) -> TokenStream {
+    /// An error for each of the `arguments` that `#[instrument]` above this attribute moves into
+    /// the first attempt, unless it is `Copy`.
+    fn check_span(&self, body: &Group, arguments: &[Ident]) -> TokenStream {
         let is_left =
             |name: &&Ident| !self.clones.contains(name) && !self.args.carry.contains(name);
-        let shared: Vec<&Ident> = self.arguments.iter().filter(is_left).collect();
+        let shared: Vec<&Ident> = arguments.iter().filter(is_left).collect();
         let moved = function::instrumented::moved(body, &shared);
         let checks = moved.iter().map(|name| {
             // The error is where the body names the argument.
@@ -311,7 +312,7 @@ impl<'a> Expansion<'a> {
         args: &'a Args,
         checked: &'a Checked,
         function: &Function,
-        arguments: &'a [Ident],
+        scope: &'a Scope,
         form: &Form,
         declared: Type,
     ) -> Self {
@@ -407,8 +408,8 @@ impl<'a> Expansion<'a> {
             name: function.sig.ident.clone(),
             body_type,
             declared: erased,
-            arguments,
-            clones: args.clone.iter().filter(|name| arguments.contains(name)).collect(),
+            scope,
+            clones: args.clone.iter().filter(|name| scope.knows(&name.to_string())).collect(),
             return_place,
             error_place,
             is_async,

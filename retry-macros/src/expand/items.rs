@@ -144,9 +144,7 @@ impl Expansion<'_> {
         // By naming conventions, a `static` or a `const`; behind a type, always a `const`.
         let mut segments = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
         let last = segments.next().unwrap_or_default();
-        if last.contains(char::is_lowercase)
-            || self.arguments.iter().any(|argument| *argument == last)
-        {
+        if last.contains(char::is_lowercase) || self.scope.knows(&last) {
             borrowed
         } else if segments.next().is_some_and(|owner| owner.contains(char::is_uppercase)) {
             place.call(quote!(__retry::SharedConstant::shared), borrowed)
@@ -274,13 +272,10 @@ impl Expansion<'_> {
         })
     }
 
-    /// With the feature `testing`: whether the lender belongs to the caller, through `self` or an
-    /// argument. The test created that one itself, so it is not replaced.
+    /// With the feature `testing`: whether the lender belongs to the caller, through `self`, an
+    /// argument or a variable. The test created that one itself, so it is not replaced.
     fn is_owned(&self, lender: &Expr) -> bool {
-        cfg!(feature = "testing")
-            && mentions(lender.to_token_stream(), &|word| {
-                is_self(word) || self.arguments.iter().any(|name| name == word)
-            })
+        cfg!(feature = "testing") && self.scope.is_mentioned(lender.to_token_stream())
     }
 }
 

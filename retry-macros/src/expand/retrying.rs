@@ -52,7 +52,7 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
     if signature::hides_error(&args, &declared) {
         return block_of(errors);
     }
-    let expansion = Expansion::new(&args, &checked, &function, &[], &form, *declared);
+    let expansion = Expansion::new(&args, &checked, &function, &scope, &form, *declared);
     let attempt = match form {
         Form::Sync => expansion.sync_attempt(&[], &block.body),
         Form::Async | Form::Boxed(_) => {

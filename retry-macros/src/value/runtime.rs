@@ -161,7 +161,7 @@ impl Scope {
 
     /// Returns whether one of the names occurs in `tokens` as a value: not in a path, such as
     /// `config::n`, and not as the name of a field.
-    fn is_mentioned(&self, tokens: TokenStream) -> bool {
+    pub(crate) fn is_mentioned(&self, tokens: TokenStream) -> bool {
         any_token(tokens, &|tokens, at| {
             let TokenTree::Ident(ident) = &tokens[at] else { return false };
             let is_before = |count, char| {

@@ -11,7 +11,8 @@ use crate::outcome::ended::Rounded;
 /// A policy, a function or a family of breakers that does not work as its author expects:
 /// [`Event::Warning`](crate::Event::Warning).
 ///
-/// Its `Display` shows the name, the mistake, and what to write instead.
+/// Its `Display` shows the name, the mistake, and what to write instead. What is reported once for
+/// each name is reported again after 4,096 others.
 ///
 /// ```
 /// use retry_runtime::{Event, Warning, on_event};

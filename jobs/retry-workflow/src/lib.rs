@@ -145,6 +145,8 @@ pub mod work {
 
     pub use retry_runtime::{Interrupted, Reason, durable};
 
+    #[doc(hidden)]
+    pub use crate::engine::items::ContentIds;
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{
@@ -153,6 +155,8 @@ pub mod work {
     pub use crate::engine::{checkpoint, postponed};
     pub use crate::item::one_or_many::{Many, One, OneOrMany};
     pub use crate::item::record::StepTime;
+    #[doc(hidden)]
+    pub use crate::item::signature::fnv1a;
     pub use crate::workflow::closure::{Payload, ReadsErrors};
 }
 

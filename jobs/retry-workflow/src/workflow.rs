@@ -320,7 +320,7 @@ impl<D> Workflow<D> {
     /// Handles all items, and reports their outcomes.
     ///
     /// Items come from an iterator or a stream, and go into the store as they arrive. An item is
-    /// identified by its position and its content, or by its [`keyed`](crate::keyed) id: items that
+    /// identified by its content, or by its [`keyed`](crate::keyed) id: items that
     /// the store already has from an earlier process are not added or handled again. For a job that
     /// runs every night, give each night a [`job_id`](Self::job_id): without it, an unfinished job
     /// of this name is continued, also one with items that were re-driven after its end.

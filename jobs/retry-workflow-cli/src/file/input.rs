@@ -28,6 +28,7 @@ use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::condition::expression::Types;
 use retry_workflow::store::NewItem;
+use retry_workflow::work::ContentIds;
 
 /// `map.input`.
 #[derive(Debug)]
@@ -89,8 +90,8 @@ impl InputReader {
     /// Checks all items of a file.
     pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
         let mut checker = self.checker(true);
-        let end = self.each(&Pipe::default(), &mut |item| {
-            checker.check(&item);
+        let end = self.each(&Pipe::default(), &mut |mut item| {
+            checker.check(&mut item);
             Ok(())
         })?;
         if checker.total() == 0 {
@@ -109,15 +110,17 @@ impl InputReader {
         give: &mut Give<'_>,
     ) -> Result<(), FileError> {
         let mut checker = self.checker(false);
-        let end = self.each(pipe, &mut |item| {
+        let mut contents = ContentIds::default();
+        let end = self.each(pipe, &mut |mut item| {
             let id = match before {
                 Some(CheckedInput { rule, .. }) => {
-                    rule.id(&item, self.map.item_id.as_ref()).map_err(|why| {
+                    let id = rule.id(&mut item, self.map.item_id.as_ref(), &mut contents);
+                    id.map_err(|why| {
                         let message = format!("the id of {} {why}", describe(&self.name(), &item));
                         self.wrong_input(message)
                     })?
                 }
-                None => checker.check(&item).ok_or_else(|| self.wrong(checker.mistakes("")))?,
+                None => checker.check(&mut item).ok_or_else(|| self.wrong(checker.mistakes("")))?,
             };
             give(NewItem::new(id, item.value.to_string()))
         })?;

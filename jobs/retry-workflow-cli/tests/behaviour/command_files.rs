@@ -144,7 +144,7 @@ fn a_value_run_as_code_gets_a_hint() {
 }
 
 #[test]
-fn an_invalid_id_is_refused_and_not_replaced_by_a_position() {
+fn an_invalid_id_is_reported_and_replaced_by_one_of_the_content() {
     let map = "map:\n  input: items.json\n  agent_template: { shell: 'true' }\n";
     for (odd, why) in [
         ("", "is empty"),
@@ -161,7 +161,7 @@ fn an_invalid_id_is_refused_and_not_replaced_by_a_position() {
             let told = told.concat();
             assert_eq!(output.status.code(), Some(0), "{told}");
             assert!(told.contains("hint") && told.contains("the `id` of item 2 of"), "{told}");
-            assert!(told.contains(why) && told.contains("by their positions"), "{told}");
+            assert!(told.contains(why) && told.contains("come from their contents"), "{told}");
         }
     }
 }

@@ -1,8 +1,12 @@
 //! [`Items`]: what a job can be made of, an iterator or a stream; and the ids of its items.
 
+use std::collections::HashMap;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
+use serde_json::Value;
+
+use crate::item::signature::fnv1a;
 
 /// Items for a job: any `IntoIterator`, or a [`Stream`]. `Kind` is inferred.
 #[diagnostic::on_unimplemented(
@@ -64,7 +68,7 @@ pub struct Keyed<T, F> {
 }
 
 /// Gives each item an id, so that another process recognises it, in whatever order the items come.
-/// Without it, an item is identified by its position and its content.
+/// Without it, an item is identified by its content, and of several equal items by their number.
 ///
 /// Two items with the same id are one item: the first one is kept.
 ///
@@ -104,5 +108,69 @@ where
         let Self { items, key } = self;
         let mut next = items.into_source();
         move |cx| next(cx).map(|next| next.map(|(_, item)| (Some(key(&item)), item)))
+    }
+}
+
+/// The ids of items that have none of their own: by their content, so that they do not depend on
+/// what comes before an item. The k-th of several equal items ends in `~k`.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct ContentIds {
+    /// The number of items so far, by the hash of the id that the first of them has.
+    seen: HashMap<u64, u32>,
+}
+
+impl ContentIds {
+    /// Returns the id of the next item.
+    pub fn next(&mut self, item: &mut Value) -> String {
+        let id = content_id(item);
+        let number = self.seen.entry(fnv1a(&id)).or_default();
+        *number = number.saturating_add(1);
+        if *number == 1 { id } else { format!("{id}~{number}") }
+    }
+}
+
+/// A short text or a number is its own id, and anything else is identified by its hash.
+fn content_id(item: &mut Value) -> String {
+    /// A longer text is not a useful id.
+    const LONGEST: usize = 200;
+
+    let text = match &*item {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    };
+    // The id of one of several equal items.
+    let is_numbered =
+        text.rsplit_once('~').is_some_and(|(_, number)| number.parse::<u32>().is_ok());
+    if (1..=LONGEST).contains(&text.len()) && !text.contains(char::is_control) && !is_numbered {
+        return text;
+    }
+    // The order of a `HashMap` differs from process to process.
+    item.sort_all_objects();
+    format!("{:016x}", fnv1a(&item.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_texts_numbers_or_hashes_and_differ() {
+        let mut ids = ContentIds::default();
+        let mut id = |mut item| ids.next(&mut item);
+        assert_eq!(id(json!("a b")), "a b");
+        assert_eq!(id(json!(1.5)), "1.5");
+        assert_eq!(id(json!("a b")), "a b~2");
+        assert_eq!(id(json!("a b")), "a b~3");
+        assert_eq!(id(json!({ "n": 1 })), "0c85d1734a1666a0");
+        assert_eq!(id(json!({ "n": 1 })), "0c85d1734a1666a0~2");
+        for other in [json!(""), json!("a\n"), json!("a b~2"), json!("x".repeat(201)), json!(null)]
+        {
+            let hash = id(other);
+            assert!(hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()), "{hash}");
+        }
     }
 }

@@ -6,10 +6,9 @@ use std::task::{Context, Poll};
 
 use serde::Serialize;
 
-use crate::engine::items::NextItem;
+use crate::engine::items::{ContentIds, NextItem};
 use crate::engine::work::BoxFuture;
 use crate::item::record::{ItemState, NewItem};
-use crate::item::signature::fnv;
 use crate::job::error::WorkflowError;
 
 /// The largest number of items enqueued at once.
@@ -154,13 +153,14 @@ pub(crate) struct JsonItems<I, N> {
     next: N,
     // The number of items that it has returned so far.
     position: u64,
+    ids: ContentIds,
     done: bool,
     kind: PhantomData<fn() -> I>,
 }
 
 impl<I, N: FnMut(&mut Context<'_>) -> NextItem<I>> JsonItems<I, N> {
     pub(crate) fn new(next: N) -> Self {
-        Self { next, position: 0, done: false, kind: PhantomData }
+        Self { next, position: 0, ids: ContentIds::default(), done: false, kind: PhantomData }
     }
 }
 
@@ -185,7 +185,10 @@ where
                                 }));
                             }
                         };
-                        let id = id.unwrap_or_else(|| own_id(self.position, &item, &payload));
+                        let id = id.unwrap_or_else(|| {
+                            let value = serde_json::to_value(&item);
+                            self.ids.next(&mut value.unwrap_or_else(|_| payload.as_str().into()))
+                        });
                         bytes += payload.len();
                         batch.push(NewItem::new(id, payload));
                     }
@@ -200,14 +203,4 @@ where
         .await?;
         Ok(if batch.is_empty() { None } else { Some(batch) })
     }
-}
-
-/// The id of an item without a key: its position and its content, so that a different item in the
-/// same position has a different id.
-fn own_id(position: u64, item: &impl Serialize, payload: &str) -> String {
-    // Goes through a `Value`, whose maps are sorted: the order of a `HashMap` differs from process
-    // to process.
-    let content = serde_json::to_value(item).map(|value| value.to_string());
-    let content = content.as_deref().unwrap_or(payload);
-    format!("{position}-{:08x}", fnv(content))
 }

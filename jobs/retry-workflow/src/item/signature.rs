@@ -101,12 +101,17 @@ fn fold(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// FNV-1a (Fowler, Noll, Vo; 1991), folded to 32 bits: a short name for a text that never changes.
-/// The standard library's hasher may change between releases.
-pub(crate) fn fnv(text: &str) -> u64 {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// FNV-1a (Fowler, Noll, Vo; 1991): a short name for a text that never changes. The standard
+/// library's hasher may change between releases.
+pub fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    })
+}
+
+/// The same, folded to 32 bits.
+pub(crate) fn fnv(text: &str) -> u64 {
+    let hash = fnv1a(text);
     (hash >> 32) ^ (hash & 0xffff_ffff)
 }
 

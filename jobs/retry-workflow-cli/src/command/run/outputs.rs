@@ -13,6 +13,7 @@ use crate::command::arguments::RunArguments;
 use crate::steps::tap::{Sink, Tap};
 use crate::steps::temporary::for_owner;
 use retry_workflow::ItemContext;
+use retry_workflow::work::fnv1a;
 
 /// The destinations of the output of commands.
 #[derive(Debug)]
@@ -176,16 +177,9 @@ fn file_name(id: &str) -> String {
     if name.len() > LONGEST_NAME {
         let end = (0..=LONGEST_NAME - 20).rev().find(|&at| name.is_char_boundary(at));
         name.truncate(end.unwrap_or(0));
-        let _ = write!(name, "%{:016x}", fnv(id));
+        let _ = write!(name, "%{:016x}", fnv1a(id));
     }
     name
-}
-
-/// FNV-1a, which is the same in every process and version.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

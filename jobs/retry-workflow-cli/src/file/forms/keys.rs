@@ -115,7 +115,7 @@ keys! { MAP, map_key {
     "offset" => whole(0, "The number of items to skip at the beginning [default: 0]");
     "max_items" => whole(1, "The largest number of items to use [default: all]");
     "item_id" => named("text",
-        "The id of an item [default: its field id, or else its position]");
+        "The id of an item [default: its field id, or else by its content]");
     "priority" => named("text", "The priority of an item, from -9 to 9, such as ${item.priority}: \
         the higher, the sooner [default: 0]");
     "agent_template" => named("steps", "The steps for each item");

@@ -19,6 +19,7 @@ use crate::template::text::Template;
 use crate::terminal::text::thousands;
 use crate::yaml::span::{Mistake, SourceSpan};
 use retry_workflow::condition::path::{PathPart, at, is_key};
+use retry_workflow::work::ContentIds;
 
 /// A longer text is not a useful id.
 const LONGEST_ID: usize = 200;
@@ -30,18 +31,23 @@ pub(crate) enum IdRule {
     Template,
     /// Their `id` field.
     Own,
-    Position,
+    Content,
 }
 
 impl IdRule {
-    /// The id of an item.
-    pub(crate) fn id(self, item: &Item, template: Option<&ItemText>) -> Result<String, String> {
+    /// The id of an item, after those that had their ids from `contents`.
+    pub(crate) fn id(
+        self,
+        item: &mut Item,
+        template: Option<&ItemText>,
+        contents: &mut ContentIds,
+    ) -> Result<String, String> {
         match (self, template) {
             (Self::Template, Some(id)) => render(&id.template, &item.value),
             (Self::Own, _) => {
                 own_id(&item.value).ok_or_else(|| "no longer identifies it".to_owned())
             }
-            _ => Ok(item.position.to_string()),
+            _ => Ok(contents.next(&mut item.value)),
         }
     }
 }
@@ -65,6 +71,7 @@ pub(crate) struct ItemChecker<'a> {
     is_ahead: bool,
     total: u64,
     rule: Option<IdRule>,
+    contents: ContentIds,
     /// The positions of items by the hashes of their ids.
     known: HashMap<u128, u64>,
     /// The first item whose `id` is a text that is not an id, although all before it have a usable
@@ -128,6 +135,7 @@ impl<'a> ItemChecker<'a> {
             is_ahead,
             total: 0,
             rule: template.map(|_| IdRule::Template),
+            contents: ContentIds::default(),
             known: HashMap::new(),
             odd: None,
             lacking: lacking.collect(),
@@ -149,7 +157,7 @@ impl<'a> ItemChecker<'a> {
     }
 
     /// Checks an item; returns its id if nothing is wrong with it.
-    pub(crate) fn check(&mut self, item: &Item) -> Option<String> {
+    pub(crate) fn check(&mut self, item: &mut Item) -> Option<String> {
         self.total += 1;
         let name = &self.name;
         let mut is_valid = true;
@@ -166,16 +174,16 @@ impl<'a> ItemChecker<'a> {
         self.id(item).filter(|_| is_valid)
     }
 
-    fn id(&mut self, item: &Item) -> Option<String> {
+    fn id(&mut self, item: &mut Item) -> Option<String> {
         let name = &self.name;
         let rule = match self.rule {
             Some(IdRule::Own) if !self.is_ahead => IdRule::Own,
             // No id has been used yet.
             None | Some(IdRule::Own) if own_id(&item.value).is_some() => IdRule::Own,
-            None | Some(IdRule::Own) => IdRule::Position,
+            None | Some(IdRule::Own) => IdRule::Content,
             Some(rule) => rule,
         };
-        if rule == IdRule::Position && self.rule != Some(rule) {
+        if rule == IdRule::Content && self.rule != Some(rule) {
             let why = id_text(&item.value).as_deref().and_then(odd_id);
             self.odd = why.map(|why| format!("{} {why}", describe(name, item)));
             // The fields `id` are not used, so that equal ones are no mistake.
@@ -183,7 +191,7 @@ impl<'a> ItemChecker<'a> {
             (self.same.first, self.same.count) = (None, 0);
         }
         self.rule = Some(rule);
-        let id = match rule.id(item, self.template) {
+        let id = match rule.id(item, self.template, &mut self.contents) {
             Ok(id) if !id.is_empty() => id,
             Ok(_) => {
                 self.empty.add(|| {
@@ -207,7 +215,7 @@ impl<'a> ItemChecker<'a> {
                 return None;
             }
         };
-        if rule == IdRule::Position {
+        if rule == IdRule::Content {
             return Some(id);
         }
         let Item { position, place, .. } = item;
@@ -246,11 +254,11 @@ impl<'a> ItemChecker<'a> {
     pub(crate) fn checked(self) -> CheckedInput {
         let hint = self.odd.map(|first| {
             format!(
-                "the `id` of {first}, so all items are named by their positions: correct it, or \
-                 say by `item_id` what tells them apart"
+                "the `id` of {first}, so the ids of all items come from their contents: correct it, \
+                 or say by `item_id` what tells them apart"
             )
         });
-        let rule = self.rule.unwrap_or(IdRule::Position);
+        let rule = self.rule.unwrap_or(IdRule::Content);
         CheckedInput { rule, items: self.total, hint }
     }
 }

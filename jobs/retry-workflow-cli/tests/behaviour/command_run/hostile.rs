@@ -37,8 +37,12 @@ fn ids_are_arguments_and_names_whatever_is_in_them() {
 #[test]
 fn ids_that_steer_a_terminal_name_no_item_and_are_arguments_all_the_same() {
     let place = tried(&TERMINAL);
-    for number in ["1", "2", "3", "4"] {
-        place.ends(0, &["dlq", "show", "job-1", number]).says("exit status 1: not ");
+    let letters = place.objects(&["dlq", "list", "job-1"]);
+    assert_eq!(letters.len(), 4, "{letters:?}");
+    for letter in letters {
+        let hash = letter["id"].as_str().unwrap();
+        assert!(hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
+        place.ends(0, &["dlq", "show", "job-1", hash]).says("exit status 1: not ");
     }
 }
 

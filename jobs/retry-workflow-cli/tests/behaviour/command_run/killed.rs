@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::support::{Place, Running, parent, until};
+use super::support::{Place, Running, parent, stores, until};
 
 const MAP: &str = "\
 name: job
@@ -53,6 +53,31 @@ fn a_killed_job_resumes_its_unfinished_items() {
     // Those whose start was recorded.
     assert_eq!(ran.out.contains("lost with their worker"), lost > 0, "{lost}, {ran:#?}");
     assert_eq!(place.read("reduced"), "one\ntwo\n");
+}
+
+#[test]
+fn lines_deleted_from_an_input_after_a_kill_lose_no_item() {
+    for store in stores() {
+        let place = Place::with(
+            "name: job\nmap:\n  input: { command: ./list.sh }\n  agent_template:\n    - { shell: 'echo ${item} >> seen', when: \"${item} matches '^line (99.|10..|2.)$'\" }\n",
+        )
+        .on(store)
+        .script("list.sh", "cat lines; until [ -e go ]; do sleep 0.02; done; echo 'line 20'");
+        let lines: Vec<_> = (1..=1_200).map(|number| format!("line {number}\n")).collect();
+        place.write("lines", &lines.concat());
+        let running = place.spawn(&["run", "job.yml", "--lease", "300ms"]);
+        until("a batch is stored", || place.read("seen").lines().count() == 21);
+        running.signal("KILL");
+        running.ended();
+        place.write("lines", &[&lines[..499], &lines[500..]].concat().concat());
+        place.write("go", "");
+        place.ends(0, &["resume"]).says("1201 succeeded, of 1201");
+        let mut seen = place.sorted("seen");
+        seen.dedup();
+        assert_eq!(seen.len(), 120, "{seen:?}");
+        let twice = place.object(&["dlq", "show", "job-1", "line 20~2"]);
+        assert_eq!(twice["payload"], "line 20");
+    }
 }
 
 /// Kills the job from within, once the test has written its process id.

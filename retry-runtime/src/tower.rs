@@ -49,8 +49,9 @@
 //! keeps it in memory. The request is not cloned for the last attempt that the policy allows; the
 //! service is not cloned for further attempts. Before each further attempt, the service is polled
 //! for readiness, and `timeout` and `deadline` include that wait. The wait for readiness before
-//! the first attempt is the caller's, as with any service. Each hedge clones the request and the
-//! service, and does not wait: it is sent if that clone is ready at once.
+//! the first attempt is the caller's, as with any service, unless there is a breaker or a deadline:
+//! then it is part of the call too, and layers above see a service that is always ready. Each hedge
+//! clones the request and the service, and does not wait: it is sent if that clone is ready at once.
 //!
 //! With a breaker or a deadline, which may end a call before it fails again, the last response is
 //! kept across the wait, together with what it owns, such as a connection. Without them, it is

@@ -203,6 +203,75 @@ async fn the_last_attempt_sends_the_request_itself() {
     assert_eq!(books.orders_cloned(), 0);
 }
 
+/// A service that never becomes ready.
+#[derive(Clone)]
+struct Closed;
+
+impl Service<()> for Closed {
+    type Response = ();
+    type Error = &'static str;
+    type Future = std::future::Pending<Result<(), &'static str>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        Poll::Pending
+    }
+
+    fn call(&mut self, (): ()) -> Self::Future {
+        unreachable!("it is not ready")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_breaker_rejects_calls_of_a_service_that_is_never_ready() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new()));
+    breaker.force_open();
+    let retrier = Retrier::new(Policy::new()).breaker(breaker);
+    let call = RetryLayer::new(retrier).layer(Closed).oneshot(());
+    let error = tokio::time::timeout(secs(60), call).await.expect("at once").unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_includes_the_first_wait_for_readiness() {
+    let began = Instant::now();
+    let retrier = Retrier::new(Policy::new().deadline(secs(5)));
+    let call = RetryLayer::new(retrier).layer(Closed).oneshot(());
+    let error = tokio::time::timeout(secs(60), call).await.expect("in time").unwrap_err();
+    assert_eq!((error.reason(), began.elapsed()), (Reason::Deadline, secs(5)));
+
+    // Without a breaker and a deadline, the caller waits.
+    let retrier = Retrier::new(Policy::new().timeout(secs(1)));
+    let call = RetryLayer::new(retrier).layer(Closed).oneshot(());
+    tokio::time::timeout(secs(60), call).await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_a_deadline_awaits_readiness_before_each_attempt() {
+    let shop = Shop::with([Fails("busy")]).opening([Ok(secs(2)), Ok(secs(3))]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new().deadline(secs(60)))).layer(shop);
+    let start = Instant::now();
+    assert!(shop.ready().await.is_ok());
+    assert_eq!(start.elapsed(), secs(0));
+    buy(&mut shop, &books).await.unwrap();
+    assert_eq!(start.elapsed(), secs(2 + 1 + 3));
+    assert_eq!((books.shops_cloned(), books.orders_cloned()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_breaks_before_a_guarded_call_ends_it() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new()));
+    let shop = Shop::with([]).opening([Err("gone")]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
+    let mut shop = RetryLayer::new(retrier).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRepeatable, 1));
+    assert_eq!(error.last(), Some(&"gone"));
+    assert_eq!(breaker.snapshot().consecutive_failures, 1);
+    assert_eq!(books.calls(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_attempt_waits_until_the_service_is_ready() {
     // A shop that is called without being ready panics.

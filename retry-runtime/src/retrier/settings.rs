@@ -88,6 +88,13 @@ impl RetrierSettings {
         self.is_plain = false;
     }
 
+    /// Returns whether a call may end before its service is ready: its breaker may reject it, and
+    /// its deadline may pass.
+    #[cfg(feature = "tower")]
+    pub(crate) const fn awaits_readiness(&self) -> bool {
+        self.breaker.is_some() || self.policy.get_deadline().is_some()
+    }
+
     pub(super) const fn origin(&self) -> Origin<'_> {
         Origin::retrier(&self.name)
     }

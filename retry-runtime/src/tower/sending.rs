@@ -22,7 +22,7 @@ pub(super) struct Source<S, Q> {
 }
 
 impl<S, Q> Source<S, Q> {
-    /// The attempts of a call of `service`, which is ready.
+    /// The attempts of a call of `service`.
     #[inline]
     pub(super) const fn new(service: S, request: Q) -> Self {
         Self { service, supply: Supply::Many(request) }
@@ -34,12 +34,15 @@ pub(super) struct Sending<'p, S, Q, C> {
     source: &'p mut Source<S, Q>,
     requests: &'p C,
     policy: &'p Policy,
+    awaits_readiness: bool,
 }
 
 impl<'p, S: Service<Q>, Q, C: Requests<Q>> Sending<'p, S, Q, C> {
     #[inline]
     pub(super) fn new<D, R>(source: &'p mut Source<S, Q>, parts: &'p Parts<D, R, C>) -> Self {
-        Self { source, requests: &parts.requests, policy: parts.retrier.policy() }
+        let (requests, settings) = (&parts.requests, parts.retrier.settings());
+        let awaits_readiness = settings.awaits_readiness();
+        Self { source, requests, policy: parts.retrier.policy(), awaits_readiness }
     }
 
     /// Begins the first attempt.
@@ -73,8 +76,8 @@ where
 
     fn begin(&mut self, number: u32, _: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
         match number {
-            // The service is known to be ready.
-            1 => self.first(),
+            // The caller has waited until the service is ready.
+            1 if !self.awaits_readiness => self.first(),
             attempt => {
                 self.prepare(attempt);
                 None

@@ -26,6 +26,10 @@ use crate::retrier::{AllSucceed, Decider, Readable, Values};
 /// matchers can judge, and all of them, and the inner future, are `Send`. If a tower method is not
 /// found on it, one of these does not hold.
 ///
+/// With a breaker or a deadline, it is always ready, and each call waits until the inner service is:
+/// an open breaker rejects the call at once, and the deadline includes the wait. Otherwise, it is
+/// ready when the inner service is.
+///
 /// An error from the inner service's readiness check ends the call: such a service must not be used
 /// any more. A hedge is sent on a clone of the service, and only if that clone is ready at once.
 ///
@@ -101,6 +105,9 @@ where
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         let retrier = &self.layer.parts().retrier;
+        if retrier.settings().awaits_readiness() {
+            return Poll::Ready(Ok(()));
+        }
         self.inner.poll_ready(cx).map_err(|error| retrier.never_called(error))
     }
 

@@ -1,8 +1,8 @@
 //! The section "Retries" of the function's rustdoc, which an editor shows on hover: the policy in
-//! one sentence, and, folded away, a table of the waits with the longest total.
+//! one sentence, and the longest total of the waits.
 
 use proc_macro2::TokenStream;
-use retry_rules::{Attempts, BreakerConfig, Policy, duration};
+use retry_rules::duration;
 use syn::{Expr, Visibility};
 
 use crate::args::{Args, Breaker, OnFailure};
@@ -33,9 +33,6 @@ fn placement(function: &Function) -> Placement {
     }
 }
 
-/// The maximum number of waits in the table; more add nothing new.
-const SHOWN: u32 = 10;
-
 pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Option<TokenStream> {
     let placement = placement(function);
     if args.docs == Some(false) || placement == Placement::Nowhere {
@@ -44,10 +41,13 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Op
     let mut lines = vec![String::new(), "# Retries".to_owned(), String::new()];
     match &checked.known {
         Some(policy) => {
-            lines.push(format!("{policy}{}.", others(args, Some(policy))));
-            lines.extend(table(policy));
+            lines.push(format!("{policy}{}.", others(args)));
+            if let Some(total) = policy.longest_total_wait().filter(|total| !total.is_zero()) {
+                let total = duration::format(total);
+                lines.extend([String::new(), format!("The waits add up to {total} at most.")]);
+            }
         }
-        None => lines.push(format!("{}{}.", as_written(args), others(args, None))),
+        None => lines.push(format!("{}{}.", as_written(args), others(args))),
     }
     let text = lines.join("\n");
     Some(match placement {
@@ -57,7 +57,7 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Op
 }
 
 /// The options that are not part of the policy, in a few words each.
-fn others(args: &Args, policy: Option<&Policy>) -> String {
+fn others(args: &Args) -> String {
     let mut words = vec![String::new()];
     if let Some(matchers) = &args.retry_on {
         words.push(format!("retries {}", listed(matchers)));
@@ -70,11 +70,8 @@ fn others(args: &Args, policy: Option<&Policy>) -> String {
             words.push(format!("circuit breaker `{}`", token_text(breaker)));
         }
         Some(Breaker::InPlace(breaker)) => {
-            let effect = match breaker.checked.known.as_ref() {
-                Some(breaker) if breaker.is_observe_only() => ", which only observes".to_owned(),
-                Some(breaker) => policy.map(|policy| opens(breaker, policy)).unwrap_or_default(),
-                None => String::new(),
-            };
+            let observes = breaker.checked.known.is_some_and(|known| known.is_observe_only());
+            let effect = if observes { ", which only observes" } else { "" };
             words.push(format!("its own circuit breaker{effect}"));
         }
         None => {}
@@ -91,25 +88,6 @@ fn others(args: &Args, policy: Option<&Policy>) -> String {
         words.push("maps its last error".to_owned());
     }
     words.join("; ")
-}
-
-/// The number of failing calls after which the breaker opens. It counts attempts, so fewer calls than
-/// its threshold open it.
-fn opens(breaker: &BreakerConfig, policy: &Policy) -> String {
-    let (failures, in_a_row, at_the_earliest) = if breaker.is_by_streak() {
-        (breaker.get_failure_threshold(), " in a row", "")
-    } else {
-        (breaker.get_minimum_calls(), "", ", at the earliest")
-    };
-    let calls = match policy.get_attempts() {
-        Attempts::Limited(attempts) => failures.div_ceil(attempts.max(1)),
-        Attempts::Unlimited => 1,
-    };
-    let calls = match calls {
-        1 => "1 call that uses up its attempts".to_owned(),
-        calls => format!("{calls} calls{in_a_row} that use up their attempts"),
-    };
-    format!(", which opens after {calls}{at_the_earliest}")
 }
 
 /// Matchers as written, except for closures, which say little in a sentence.
@@ -150,49 +128,6 @@ fn as_written(args: &Args) -> String {
     words.join(", ")
 }
 
-/// A row for each wait, and the longest total.
-fn table(policy: &Policy) -> Vec<String> {
-    let waits = match policy.get_attempts() {
-        Attempts::Limited(attempts) => attempts.saturating_sub(1),
-        Attempts::Unlimited => u32::MAX,
-    };
-    if waits == 0 {
-        return Vec::new();
-    }
-    let mut lines: Vec<String> = ["", "<details><summary>The waits</summary>", ""]
-        .into_iter()
-        .chain(["| after attempt | wait |", "| --- | --- |"])
-        .map(str::to_owned)
-        .collect();
-    let mut previous = None;
-    let (mut shown, mut longest_so_far) = (0, core::time::Duration::ZERO);
-    for n in 1..=waits.min(SHOWN) {
-        let (shortest, longest) = policy.wait_interval(n, previous);
-        longest_so_far = longest_so_far.saturating_add(shortest);
-        if policy.get_budget().is_some_and(|budget| longest_so_far > budget) {
-            break;
-        }
-        let wait = if shortest == longest {
-            duration::format(longest).to_string()
-        } else {
-            format!("{} to {}", duration::format(shortest), duration::format(longest))
-        };
-        lines.push(format!("| {n} | {wait} |"));
-        previous = Some(longest);
-        shown = n;
-    }
-    if shown == SHOWN && waits > SHOWN {
-        lines.push("| … | … |".to_owned());
-    }
-    lines.push(String::new());
-    if let Some(total) = policy.longest_total_wait() {
-        lines.push(format!("The waits add up to {} at most.", duration::format(total)));
-        lines.push(String::new());
-    }
-    lines.push("</details>".to_owned());
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use proc_macro2::TokenTree;
@@ -229,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_section_lists_the_policy_the_waits_and_the_longest_total() {
+    fn the_section_lists_the_policy_and_the_longest_total_of_the_waits() {
         let (lines, _) = section_of(
             r#"attempts = 4, jitter = 0.5, budget = "5m""#,
             "/// Fetches.\npub async fn fetch() -> Option<u32> { None }",
@@ -242,7 +177,6 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.contains("| 3 | 2s to 6s |"), "{text}");
         assert!(text.contains("The waits add up to 10s 500ms at most."), "{text}");
     }
 
@@ -257,7 +191,7 @@ mod tests {
             text.contains("Policy `config::HTTP`, `attempts = MANY`; circuit breaker `DB`."),
             "{text}"
         );
-        assert!(!text.contains("| wait |"), "{text}");
+        assert!(!text.contains("add up"), "{text}");
     }
 
     #[test]
@@ -273,29 +207,11 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.contains("<details><summary>The waits</summary>"), "{text}");
-        assert!(text.ends_with("</details>"), "{text}");
     }
 
     #[test]
     fn the_effect_of_its_breaker_is_told_if_it_is_known() {
         for (options, expected) in [
-            (
-                "attempts = 5, breaker()",
-                "its own circuit breaker, which opens after 1 call that uses up its attempts.",
-            ),
-            (
-                "attempts = 3, breaker()",
-                "its own circuit breaker, which opens after 2 calls in a row that use up their attempts.",
-            ),
-            (
-                "attempts = 4, breaker(failure_rate = 0.5, window_time = \"10s\", minimum_calls = 20)",
-                "its own circuit breaker, which opens after 5 calls that use up their attempts, at the earliest.",
-            ),
-            (
-                "attempts = unlimited, budget = \"5m\", breaker(failure_threshold = 9)",
-                "its own circuit breaker, which opens after 1 call that uses up its attempts.",
-            ),
             (
                 "attempts = 3, breaker(observe_only = true)",
                 "its own circuit breaker, which only observes.",
@@ -304,8 +220,7 @@ mod tests {
                 "attempts = MANY, breaker(observe_only = true)",
                 "its own circuit breaker, which only observes.",
             ),
-            ("attempts = MANY, breaker()", "its own circuit breaker."),
-            ("attempts = 3, breaker(failure_threshold = MANY)", "its own circuit breaker."),
+            ("attempts = 3, breaker()", "its own circuit breaker."),
             ("attempts = 3, breaker = DB", "circuit breaker `DB`."),
         ] {
             let (lines, _) = section_of(options, "async fn fetch() -> Option<u32> { None }");

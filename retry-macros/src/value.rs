@@ -52,10 +52,7 @@ impl Scope {
                 let runtime = Some(self.read(reader, &expr));
                 Ok(Value { expr, known: None, runtime })
             }
-            None => {
-                self.check_constant(&expr)?;
-                read(expr)
-            }
+            None => read(expr),
         }
     }
 }

@@ -208,10 +208,7 @@ pub(super) fn policy(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<(
     let expr = option.expr()?;
     args.policy.base = Some(match option.scope.runtime(&expr).cloned() {
         Some(inside) => PolicyBase::Runtime(option.scope.policy(inside)),
-        None => {
-            option.scope.check_constant(&expr)?;
-            PolicyBase::Constant(expr)
-        }
+        None => PolicyBase::Constant(expr),
     });
     Ok(())
 }

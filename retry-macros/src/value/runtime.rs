@@ -7,8 +7,7 @@ use retry_rules::foreign_names::word_here;
 use syn::{Expr, Ident};
 
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::tokens::search::{any_token, is_one_of, is_punct};
-use crate::tokens::text::token_text;
+use crate::tokens::search::{any_token, is_punct};
 
 /// The names in an option that have no value before the program runs, and the expressions that
 /// have been evaluated with them.
@@ -141,19 +140,6 @@ impl Scope {
         self.is_mentioned(expr.to_token_stream()).then_some(expr)
     }
 
-    /// Rejects a constant that calls what no constant can call, where `runtime(…)` would be needed.
-    pub(crate) fn check_constant(&self, expr: &Expr) -> syn::Result<()> {
-        if !self.is_function || !calls_at_runtime(expr.to_token_stream()) {
-            return Ok(());
-        }
-        let message = format!(
-            "this call is made at runtime, though it mentions neither `self` nor an argument: \
-             write `runtime({})`",
-            token_text(expr)
-        );
-        Err(syn::Error::new_spanned(expr, message))
-    }
-
     /// Returns whether `word` is one of the names.
     pub(crate) fn knows(&self, word: &str) -> bool {
         self.names.iter().any(|name| name == word)
@@ -198,36 +184,4 @@ fn may_be_variable(word: &str) -> bool {
         && word.starts_with(|c: char| c.is_lowercase() || c == '_')
         && !KEYWORDS.contains(&word)
         && !is_unlimited
-}
-
-/// Returns whether a method that no constant can call is called: by names that no constant has, and
-/// `get` and similar ones if a field of what they return is read, which no number has.
-fn calls_at_runtime(tokens: TokenStream) -> bool {
-    const METHODS: &str = "borrow clone into load load_full lock parse to_owned try_into";
-
-    any_token(tokens, &|tokens, at| match method_call(&tokens[at..]) {
-        Some((method, rest)) => {
-            is_one_of(method, METHODS)
-                || is_one_of(method, "get get_or_init read") && reads_field(rest)
-        }
-        None => false,
-    })
-}
-
-/// Returns the name of the method that is called first, as in `.parse::<u32>()`, and the tokens
-/// after the call.
-fn method_call(tokens: &[TokenTree]) -> Option<(&Ident, &[TokenTree])> {
-    let [dot, TokenTree::Ident(method), rest @ ..] = tokens else { return None };
-    let arguments = rest.iter().position(is_in_parentheses)?;
-    let is_call = is_punct(Some(dot), '.') && (arguments == 0 || is_punct(rest.first(), ':'));
-    is_call.then(|| (method, &rest[arguments + 1..]))
-}
-
-/// Returns whether a field follows, perhaps after `.unwrap()`.
-fn reads_field(tokens: &[TokenTree]) -> bool {
-    match (method_call(tokens), tokens) {
-        (Some((method, rest)), _) => is_one_of(method, "unwrap expect") && reads_field(rest),
-        (None, [dot, TokenTree::Ident(_) | TokenTree::Literal(_), ..]) => is_punct(Some(dot), '.'),
-        _ => false,
-    }
 }

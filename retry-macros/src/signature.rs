@@ -257,10 +257,7 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Co
             && !args.carry.contains(name)
             && (is_whole || binding_of(name).is_none_or(by_value::Binding::owns_its_fields))
     };
-    let takes = |name: &Ident, method: &Ident| {
-        binding_of(name).is_some_and(|binding| binding.is_taken_by(method, &function.sig.generics))
-    };
-    function::consumed::consumed(&body.stream(), &may_move, &takes, &mut |place| {
+    function::consumed::consumed(&body.stream(), &may_move, &mut |place| {
         let is_generic = |variable: &Ident| {
             let binding = binding_of(variable);
             binding.is_some_and(|binding| binding.may_not_be_clone(&function.sig.generics))

@@ -1,6 +1,6 @@
 //! The values that an attempt certainly moves, judging by its tokens, so that the next attempt has
 //! none: a value passed to a function, put into a struct, iterated over, awaited, or moved into a
-//! closure or a future.
+//! future. The compiler's own error about a moved value reports the others.
 //!
 //! This is for the arguments of a function: a check inside of `retrying!` would change how its
 //! future captures the variables around it. A body is not parsed. A name that the body may bind
@@ -13,12 +13,10 @@ use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use crate::tokens::search::{any_token, is_one_of, is_place, is_punct, is_word, mentions};
 
 /// Calls `found` with each variable that `may_move` accepts, as a whole or as one of its fields, and
-/// the `body` moves, as the body writes it: `name`, or `name.field`. A method that `takes` the
-/// variable moves it.
+/// the `body` moves, as the body writes it: `name`, or `name.field`.
 pub(crate) fn consumed(
     body: &TokenStream,
     may_move: &dyn Fn(&Ident, bool) -> bool,
-    takes: &dyn Fn(&Ident, &Ident) -> bool,
     found: &mut dyn FnMut(TokenStream),
 ) {
     // Inner items have names of their own, and `#[instrument]` moves more than the body does.
@@ -39,40 +37,6 @@ pub(crate) fn consumed(
         }
     };
     each(body.clone(), &mut found);
-    called(body.clone(), takes, &mut found);
-}
-
-/// Methods that take `self` in each type that has them, by the conventions of std.
-const METHODS: &str = "into_boxed_slice into_boxed_str into_bytes into_keys into_parts \
-     into_string into_values unwrap_or_default";
-
-/// Calls `found` with each variable in `variable.method(…)` whose method takes `self`.
-fn called(
-    tokens: TokenStream,
-    takes: &dyn Fn(&Ident, &Ident) -> bool,
-    found: &mut dyn FnMut(&[TokenTree]),
-) {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    for (at, token) in tokens.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        match (token, &tokens[at + 1..]) {
-            (TokenTree::Group(group), _) if !is_punct(before, '!') && !is_punct(before, '#') => {
-                called(group.stream(), takes, found);
-            }
-            (
-                TokenTree::Ident(name),
-                [dot, TokenTree::Ident(method), TokenTree::Group(arguments), ..],
-            ) if is_punct(Some(dot), '.')
-                && !is_punct(before, '.')
-                && !is_punct(before, ':')
-                && arguments.delimiter() == Delimiter::Parenthesis
-                && (takes(name, method) || is_one_of(method, METHODS)) =>
-            {
-                found(slice::from_ref(token));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Calls `found` with each place that is moved as a whole.
@@ -88,26 +52,11 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
             }
         }
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        let TokenTree::Group(group) = token else {
-            let is_sum = is_punct(tokens.get(at + 1), '+') && !is_punct(tokens.get(at + 2), '=');
-            if is_sum && begins_a_value(before) {
-                found(slice::from_ref(token));
-            } else if is_word(Some(token), "move") {
-                captured_by_closure(&tokens[at + 1..], found);
-            }
-            continue;
-        };
+        let TokenTree::Group(group) = token else { continue };
         let is_opaque = is_punct(before, '!') || is_punct(before, '#');
         match group.delimiter() {
-            Delimiter::Parenthesis
-                if calls(before) || begins_a_value(before) && is_tuple(group.stream()) =>
-            {
-                passed(group, found);
-            }
-            Delimiter::Bracket if begins_a_value(before) || is_vec(&tokens[..at]) => {
-                passed(group, found);
-            }
-            Delimiter::Brace if is_word(before, "move") => captured(group.stream(), false, found),
+            Delimiter::Parenthesis if calls(before) => passed(group, found),
+            Delimiter::Brace if is_word(before, "move") => captured(group.stream(), found),
             Delimiter::Brace if begins_with_a_capital(before) => fields(group, found),
             // `for item in items { … }`
             Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
@@ -121,7 +70,7 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     }
 }
 
-/// Calls `found` with each place among these arguments, or items of a tuple or an array.
+/// Calls `found` with each place among these arguments.
 fn passed(arguments: &Group, found: &mut dyn FnMut(&[TokenTree])) {
     let inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
     let items = inside.split(|token| is_punct(Some(token), ','));
@@ -158,58 +107,13 @@ fn calls(before: Option<&TokenTree>) -> bool {
     matches!(before, Some(TokenTree::Ident(name)) if !is_one_of(name, KEYWORDS))
 }
 
-/// Returns whether a tuple, an array or a variable after this token is a value, and not borrowed, an
-/// index or a pattern of `let`.
-fn begins_a_value(before: Option<&TokenTree>) -> bool {
-    match before {
-        None => true,
-        Some(TokenTree::Ident(word)) => is_one_of(word, "break else if in match return"),
-        Some(TokenTree::Punct(punct)) => matches!(punct.as_char(), '=' | ',' | ';' | '>' | '+'),
-        Some(TokenTree::Group(_) | TokenTree::Literal(_)) => false,
-    }
-}
-
-/// Returns whether a parenthesis around these tokens is a tuple.
-fn is_tuple(inside: TokenStream) -> bool {
-    inside.into_iter().any(|token| is_punct(Some(&token), ','))
-}
-
-/// Returns whether these tokens end with `vec!`.
-fn is_vec(before: &[TokenTree]) -> bool {
-    matches!(before, [.., name, mark] if is_word(Some(name), "vec") && is_punct(Some(mark), '!'))
-}
-
-/// Calls `found` with the variables that `|…| expression` moves, which follows `move`.
-fn captured_by_closure(tokens: &[TokenTree], found: &mut dyn FnMut(&[TokenTree])) {
-    let mut bars = (0..tokens.len()).filter(|at| is_punct(tokens.get(*at), '|'));
-    if let (Some(0), Some(close)) = (bars.next(), bars.next()) {
-        let body = tokens[close + 1..].split(
-            |token| matches!(token, TokenTree::Punct(end) if matches!(end.as_char(), ',' | ';')),
-        );
-        captured(body.take(1).flatten().cloned().collect(), false, found);
-    }
-}
-
 /// Calls `found` with each name inside that may be a captured variable. Of `name.field`, only the
-/// field would be moved. A `{name}` in a text is one in the arguments of a macro.
-fn captured(tokens: TokenStream, is_argument: bool, found: &mut dyn FnMut(&[TokenTree])) {
+/// field would be moved.
+fn captured(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            TokenTree::Group(group) => {
-                let is_macro = at > 0 && is_punct(tokens.get(at - 1), '!');
-                captured(group.stream(), is_argument || is_macro, found);
-            }
-            TokenTree::Literal(text) if is_argument => {
-                let text = text.to_string().replace("{{", "");
-                for part in text.split('{').skip(1) {
-                    let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');
-                    if let Ok(mut name) = syn::parse_str::<Ident>(&part[..end.unwrap_or(0)]) {
-                        name.set_span(token.span());
-                        found(&[name.into()]);
-                    }
-                }
-            }
+            TokenTree::Group(group) => captured(group.stream(), found),
             TokenTree::Ident(_) => {
                 let is_member =
                     at > 0 && ['.', ':'].iter().any(|mark| is_punct(tokens.get(at - 1), *mark));

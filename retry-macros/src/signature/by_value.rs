@@ -12,7 +12,7 @@ use syn::{
 use crate::args::Args;
 use crate::function::{self, Form, Function, moved, types};
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, is_one_of, is_word};
+use crate::tokens::search::{any_token, is_word};
 
 /// A name that an argument binds.
 pub(super) struct Binding<'a> {
@@ -55,30 +55,7 @@ impl Binding<'_> {
         };
         is_parameter && !is_bound(self.ty, generics, &["Clone"])
     }
-
-    /// Returns whether the method is one that takes `self`, judging by the declared type.
-    pub(super) fn is_taken_by(&self, method: &Ident, generics: &Generics) -> bool {
-        let is_sender = || match types::peel_type(self.ty) {
-            Type::Path(path) => path.path.segments.iter().any(|part| part.ident == "oneshot"),
-            _ => false,
-        };
-        let is_iterator = || is_bound(self.ty, generics, &["Iterator", "Stream"]);
-        self.is_whole
-            && (is_one_of(method, "into try_into")
-                || is_one_of(method, ADAPTERS) && is_iterator()
-                || is_one_of(method, OF_OPTIONS) && types::segment(self.ty, "Option").is_some()
-                || method == "send" && is_sender())
-    }
 }
-
-/// Methods of iterators and streams that take `self`.
-const ADAPTERS: &str = "buffered buffer_unordered chain cloned collect copied count enumerate filter \
-     filter_map flat_map flatten fold for_each inspect last map max min partition \
-     peekable skip sum take take_while then unzip zip";
-
-/// Methods of `Option` that take `self`.
-const OF_OPTIONS: &str = "and_then expect map map_or map_or_else ok_or ok_or_else or unwrap_or \
-     unwrap_or_else";
 
 /// The names that the arguments bind, in their order.
 pub(super) fn bindings(function: &Function) -> Vec<Binding<'_>> {

@@ -34,7 +34,8 @@
 //! No closure is created around an async body, so it may borrow its arguments mutably, and it stays
 //! `Send`. The outcome is dropped before the wait, so an error need not be `Send` for the future to
 //! be, unless the call may end before another attempt fails: by a breaker, a deadline, a
-//! cancellation, or a runtime policy, which may have a deadline.
+//! cancellation, or a runtime policy, which may have a deadline. Such an outcome is dropped once the
+//! call can no longer end with it, because it may hold a connection.
 //!
 //! Generated variables are hygienic (mixed-site spans), but items are not: their names begin with
 //! `__RETRY_`.
@@ -209,6 +210,11 @@ impl Args {
         self.retry_on.iter().chain(&self.abort_on).flatten()
     }
 
+    /// Returns whether a call may end after a failure without another attempt.
+    pub(crate) fn may_end_before_attempt(&self) -> bool {
+        self.breaker.is_some() || self.cancel.is_some()
+    }
+
     /// Returns whether `retry_on` also matches values.
     pub(crate) fn has_ok(&self) -> bool {
         self.matchers().any(|matcher| matches!(matcher, Matcher::Ok(_)))
@@ -345,10 +351,9 @@ impl<'a> Expansion<'a> {
             _ => TimeoutMode::Never,
         };
         let shared = shared && !base_is_runtime;
-        let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
         // A runtime policy may have a deadline.
         let deadline = deadline || base_is_runtime;
-        let keeps_failure = match (may_end_in_a_wait || is_async && deadline, shared) {
+        let keeps_failure = match (args.may_end_before_attempt() || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,
             _ => KeepsFailure::Never,

@@ -40,7 +40,8 @@ impl Expansion<'_> {
         let (keep, end) = if self.is_plain() {
             (None, quote!(__retry::close(session);))
         } else {
-            let keep = quote!(__retry::Session::keep(&mut session, outcome););
+            let may_end = self.args.may_end_before_attempt();
+            let keep = quote!(__retry::Session::keep(&mut session, outcome, #may_end););
             (Some(keep), quote!(let outcome = __retry::Session::end(session, outcome);))
         };
         let (history, leave) = (self.take_history(), self.leave());
@@ -69,20 +70,22 @@ impl Expansion<'_> {
             }
         }};
         let (admitted, wait) = (self.admitted(&attempt), self.wait());
-        let label = (!self.leaves_at_once()).then(|| quote!('call:));
+        let (bind_state, end_wait) = (self.bind_breaker_state(), self.end_wait());
         let retry_loop = quote! {
-            #label loop {
-                #end_if_cancelled
+            #end_if_cancelled
+            #bind_state
+            loop {
                 #context
                 #admitted
                 #wait
+                #end_wait
             }
         };
         code.extend(if self.leaves_at_once() {
             retry_loop
         } else {
             let (end, finish) = (self.end(), self.finish());
-            quote!(let #end = #retry_loop; #finish)
+            quote!(let #end = 'call: { #retry_loop }; #finish)
         });
         code
     }
@@ -163,8 +166,8 @@ impl Expansion<'_> {
         Some(quote!(.cancelled(#is_cancelled)))
     }
 
-    /// The end of a call that is cancelled before an attempt. If it is the first one, and the
-    /// return type cannot represent that, the attempt is made.
+    /// The end of a call that is cancelled before its first attempt. If the return type cannot
+    /// represent that, the attempt is made. Before the others, the wait checks it.
     fn end_if_cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
         let is_cancelled = is_cancelled();
@@ -174,12 +177,9 @@ impl Expansion<'_> {
         let history = self.take_history();
         Some(quote! {
             if #is_cancelled {
-                let interrupted = #interrupted.map(|interrupted| {
+                if let __retry::Some(interrupted) = #interrupted {
                     let outcome = interrupted(__retry::Interrupted::Cancelled);
                     #wrapped
-                    outcome
-                });
-                if let __retry::Some(outcome) = __retry::Session::take_last_or(&mut session, interrupted) {
                     #policy
                     #history
                     let ended = __retry::Session::cancelled_before_attempt(session, #call_context);
@@ -357,6 +357,23 @@ impl Expansion<'_> {
         })
     }
 
+    /// Writes the binding of the breaker's state before the first attempt.
+    fn bind_breaker_state(&self) -> Option<TokenStream> {
+        let breaker = self.breaker()?.named("breaker");
+        Some(quote!(let mut state = __retry::Session::breaker_state(&session, #breaker);))
+    }
+
+    /// Writes the end of a wait: the next attempt begins, unless the breaker rejects it.
+    fn end_wait(&self) -> Option<TokenStream> {
+        if let Some(breaker) = self.breaker() {
+            let breaker = breaker.named("breaker");
+            let again = quote!(__retry::Session::breaker_state_again(&mut session, #breaker));
+            return Some(quote!(state = #again;));
+        }
+        let keeps = !matches!(self.keeps_failure, KeepsFailure::Never);
+        keeps.then(|| quote!(__retry::Session::release(&mut session);))
+    }
+
     /// Writes the `attempt` behind the admission by the breaker.
     fn admitted(&self, attempt: &TokenStream) -> TokenStream {
         let Some(breaker) = self.breaker() else { return attempt.clone() };
@@ -370,7 +387,7 @@ impl Expansion<'_> {
         let wait = if waits { quote!(break 'admitted true) } else { quote!(continue) };
         // Two statements: a scrutinee that contained the attempt would be alive across its awaits.
         let attempt = quote! {
-            let permit = match __retry::Session::try_acquire(&session, #breaker) {
+            let permit = match __retry::Session::try_acquire(&mut session, #breaker, state) {
                 __retry::Ok(permit) => permit,
                 __retry::Err(rejected) => {
                     let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);

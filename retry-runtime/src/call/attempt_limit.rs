@@ -110,7 +110,12 @@ impl CallLimits {
 
     /// Starts a call whose effective policy is `policy`.
     pub(crate) fn of(policy: &Policy) -> Self {
-        Self { timing: Timing::of(policy), timeout: policy.get_timeout() }
+        Self { timing: Timing::of(policy, true), timeout: policy.get_timeout() }
+    }
+
+    /// The deadline is only checked between attempts.
+    pub(crate) fn cannot_cut(&mut self) {
+        self.timing.can_cut = false;
     }
 
     /// No limits.
@@ -189,10 +194,13 @@ impl<R> RuntimeLimits<R> {
         context: &CallContext<'_>,
         interrupted: Option<fn(Interrupted) -> R>,
     ) -> Option<Box<Self>> {
-        let limits = CallLimits::start(context);
-        if let (None, Some(timeout)) = (interrupted, limits.timeout) {
-            let name = context.origin.name;
-            observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
+        let mut limits = CallLimits::start(context);
+        if interrupted.is_none() {
+            limits.cannot_cut();
+            if let Some(timeout) = limits.timeout {
+                let name = context.origin.name;
+                observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
+            }
         }
         Some(Box::new(Self { limits, interrupted }))
     }

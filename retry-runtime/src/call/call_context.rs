@@ -149,6 +149,8 @@ pub struct Timing {
     /// The moment at which the call began.
     started: Option<Instant>,
     deadline: Option<Duration>,
+    /// Set if attempts can be cut off; otherwise, a deadline is checked between them.
+    pub(crate) can_cut: bool,
     /// The limit that has ended the last attempt.
     pub(crate) timed_out: Option<LimitKind>,
 }
@@ -164,7 +166,7 @@ pub enum LimitKind {
 
 impl Timing {
     /// For a call without time limits: no clock is read.
-    pub const NONE: Self = Self { started: None, deadline: None, timed_out: None };
+    pub const NONE: Self = Self { started: None, deadline: None, can_cut: false, timed_out: None };
 
     /// For a call that begins now. Reads the clock only if the policy has a deadline or another
     /// limit that needs it.
@@ -175,13 +177,15 @@ impl Timing {
             let name = context.origin.name;
             observe::warn_once(Warning::TimeoutNotObeyed { name, timeout });
         }
-        Self::of(&policy)
+        Self::of(&policy, false)
     }
 
-    pub(crate) fn of(policy: &Policy) -> Self {
+    /// For a call with this policy that begins now, and whose attempts `can_cut` off.
+    #[inline]
+    pub(crate) fn of(policy: &Policy, can_cut: bool) -> Self {
         let is_limited = policy.has_deadline() || policy.has_max_elapsed();
         let (started, deadline) = (is_limited.then(clock::now), policy.get_deadline());
-        Self { started, deadline, timed_out: None }
+        Self { started, deadline, can_cut, timed_out: None }
     }
 
     /// Returns when the deadline falls (`None`: beyond what the clock can represent, so never), and
@@ -201,8 +205,9 @@ impl Timing {
         self.is_limited() || self.timed_out.is_some()
     }
 
-    pub(crate) const fn has_deadline(&self) -> bool {
-        self.deadline.is_some()
+    /// Returns whether the deadline may cut an attempt off.
+    pub(crate) const fn cuts_attempts(&self) -> bool {
+        self.can_cut && self.deadline.is_some()
     }
 
     /// Returns whether the deadline has ended the last attempt.

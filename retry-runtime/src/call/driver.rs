@@ -123,6 +123,14 @@ impl<'r> Driver<'r> {
         Self { stage: Stage::Begin, permit: None, session: Session::timed(guarded) }
     }
 
+    /// This call, which blocks its thread: its attempts are not cut off.
+    pub(crate) fn blocking(mut self) -> Self {
+        if let Some(guarded) = &mut self.session.timer {
+            guarded.limits.cannot_cut();
+        }
+        self
+    }
+
     /// A call without limits or hedges, whose first attempt runs.
     pub(crate) const fn of_first(permit: Option<Permit<'r>>) -> Self {
         Self { stage: Stage::Attempt, permit, session: Session::timed(None) }
@@ -174,7 +182,7 @@ impl<'r> Driver<'r> {
     ) -> Poll<Finished> {
         loop {
             let finished = match self.stage {
-                Stage::Begin => self.begin(attempts, around, cx.is_some()),
+                Stage::Begin => self.begin(attempts, around, cx.is_some(), false),
                 Stage::Attempt => {
                     let known = match &mut cx {
                         Some(cx) => ready!(self.poll_attempt(attempts, around, cx)),
@@ -192,8 +200,7 @@ impl<'r> Driver<'r> {
                         Some(cx) => ready!(self.poll_wait(cx)),
                         None => self.wait_blocking(around),
                     }
-                    self.stage = Stage::Begin;
-                    None
+                    self.begin(attempts, around, cx.is_some(), true)
                 }
                 Stage::Done => panic!("a call is polled after it has ended"),
             };
@@ -205,20 +212,25 @@ impl<'r> Driver<'r> {
     }
 
     /// Begins an attempt or the wait for the breaker, or ends the call.
+    #[inline(always)]
     fn begin(
         &mut self,
         attempts: &mut dyn Attempts,
         around: &mut Around<'_, 'r>,
         is_limited: bool,
+        has_waited: bool,
     ) -> Option<Finished> {
         // Unless an attempt begins, and even if the operation panics.
         self.stage = Stage::Done;
         let mut own = None;
         if let Some(breaker) = around.breaker {
-            match self.session.try_acquire(breaker) {
+            match self.session.try_acquire(breaker, breaker.packed()) {
                 Ok(admitted) => own = Some(admitted),
                 Err(rejected) => return self.refused(attempts, around, rejected.into()),
             }
+        }
+        if has_waited && self.session.has_used_up_failure() {
+            attempts.forget();
         }
         // If it panics, its permit is dropped during the panic, which counts as a failure.
         attempts.begin(&self.session, &around.context);
@@ -360,7 +372,7 @@ impl<'r> Driver<'r> {
                 attempts.announce(&self.session, &around.context);
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
-                if around.breaker.is_some() || timing.is_some_and(|timing| timing.has_deadline()) {
+                if around.breaker.is_some() || timing.is_some_and(|timing| timing.cuts_attempts()) {
                     attempts.keep();
                 } else {
                     attempts.forget();

@@ -37,13 +37,6 @@ impl<R> Keeps<R> for LastFailure<R> {
     }
 }
 
-impl<R> LastFailure<R> {
-    /// Returns the last failure, if there was one.
-    pub(crate) fn into_option(self) -> Option<R> {
-        self.0
-    }
-}
-
 /// A slot that keeps nothing: its type parameter lets the compiler infer `R`.
 #[derive(Debug)]
 pub struct NoFailure<R>(PhantomData<fn() -> R>);

@@ -46,7 +46,7 @@ use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::ended::Ended;
 use crate::outcome::interrupted::Interrupted;
 use crate::outcome::past_failure::PastFailure;
-use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
+use crate::protect::breaker::{CircuitBreaker, PackedState, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
 use crate::site::{Origin, Site};
 
@@ -146,17 +146,6 @@ impl<K, T> Session<K, T> {
         T: LimitAttempts,
     {
         self.timer.attempt(attempt)
-    }
-
-    /// Acquires the breaker's permit for the attempt that is about to begin.
-    ///
-    /// # Errors
-    /// [`Rejected`] as from [`CircuitBreaker::try_acquire`].
-    #[inline(always)]
-    pub fn try_acquire<'b>(&self, breaker: &'b CircuitBreaker) -> Result<Permit<'b>, Rejected> {
-        breaker
-            .admit_closed()
-            .or_else(|packed| call_progress::acquire(breaker, packed, self.known()))
     }
 
     /// Returns the trace of the call's last attempt or refusal in a stage of its breaker.
@@ -429,22 +418,84 @@ impl<K: Default, T: CallTiming> Session<K, T> {
     #[cold]
     pub(crate) fn forget_last(&mut self) {
         if let Some(waiting) = &mut self.waiting {
-            let progress = waiting.as_mut().project().progress;
-            progress.set_asked(None);
-            progress.ended_in_value = false;
+            waiting.as_mut().project().progress.set_asked(None);
         }
     }
 
-    /// Keeps a failure that will be retried, if the call may end before another attempt fails.
+    /// Keeps a failure that will be retried, if the call may end with it: in the wait or before the
+    /// next attempt, or, with a deadline, in that attempt.
     #[cold]
     #[inline(never)]
-    pub fn keep<R>(&mut self, outcome: R)
+    pub fn keep<R>(&mut self, outcome: R, may_end_before_attempt: bool)
     where
         K: Keeps<R>,
     {
-        if let Some(kept) = self.kept() {
+        let may_end = may_end_before_attempt || self.timer.timing().cuts_attempts();
+        if let Some(kept) = self.kept().filter(|_| may_end) {
             kept.keep(outcome);
         }
+    }
+
+    /// The next attempt is admitted: drops the failure that was kept, unless the call may still end
+    /// with it.
+    #[cold]
+    #[inline(never)]
+    pub fn release(&mut self) {
+        if self.has_used_up_failure() {
+            self.kept().map(mem::take);
+        }
+    }
+
+    /// Returns whether the call, whose next attempt is admitted, can no longer end with the failure
+    /// before it. A deadline that cuts this attempt off ends the call with an error, not with a
+    /// value: that may be a response, which holds a connection.
+    pub(crate) fn has_used_up_failure(&self) -> bool {
+        self.progress().ended_in_value || !self.timer.timing().cuts_attempts()
+    }
+
+    /// The state of the breaker before the first attempt, for [`try_acquire`](Self::try_acquire).
+    #[inline(always)]
+    pub fn breaker_state(&self, breaker: &CircuitBreaker) -> PackedState {
+        breaker.packed()
+    }
+
+    /// The state of the breaker before any other attempt. Apart, so that the first attempt does not
+    /// check whether a failure was kept.
+    #[cold]
+    #[inline(never)]
+    pub fn breaker_state_again(&mut self, breaker: &CircuitBreaker) -> PackedState {
+        let packed = breaker.packed();
+        if packed.admits_all() {
+            self.release();
+        }
+        packed
+    }
+
+    /// Acquires the permit of a breaker in this state for the attempt that is about to begin.
+    ///
+    /// # Errors
+    /// [`Rejected`] as from [`CircuitBreaker::try_acquire`].
+    #[inline(always)]
+    pub fn try_acquire<'b>(
+        &mut self,
+        breaker: &'b CircuitBreaker,
+        packed: PackedState,
+    ) -> Result<Permit<'b>, Rejected> {
+        breaker.admit_in(packed).or_else(|packed| self.acquire(breaker, packed))
+    }
+
+    /// Acquires the permit, unless the breaker is closed and counts consecutive failures.
+    #[inline(never)]
+    fn acquire<'b>(
+        &mut self,
+        breaker: &'b CircuitBreaker,
+        packed: PackedState,
+    ) -> Result<Permit<'b>, Rejected> {
+        let permit = breaker.acquire(packed, || self.stage_pass())?;
+        if !packed.admits_all() {
+            self.release();
+        }
+        Ok(permit)
     }
 
     /// Returns the outcome of a call that has given up. If the deadline has ended the last attempt,
@@ -481,13 +532,6 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
         let ended = self.progress().cancelled(&context);
         let none = || unreachable!("a failure that is retried is kept during the wait");
         (self.close().last_or_else(|| rejected.unwrap_or_else(none)), ended)
-    }
-
-    /// Takes the outcome of a call that is cancelled before an attempt: the last failure, or
-    /// `other`.
-    #[cold]
-    pub fn take_last_or(&mut self, other: Option<R>) -> Option<R> {
-        self.kept().and_then(|kept| mem::take(kept).into_option()).or(other)
     }
 
     /// Ends the call that was cancelled before an attempt.

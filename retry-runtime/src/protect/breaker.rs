@@ -225,7 +225,7 @@ impl CircuitBreaker {
     }
 
     #[inline]
-    fn packed(&self) -> PackedState {
+    pub(crate) fn packed(&self) -> PackedState {
         // Pairs with the store in `transition`: a thread that sees a generation also sees the
         // counters that were cleared for it.
         PackedState(self.packed.load(Ordering::Acquire))

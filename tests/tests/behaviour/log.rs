@@ -155,7 +155,7 @@ async fn the_last_failure_decides_and_not_one_before_it() {
 
 /// A value that is retried, and then the end without another attempt that counts.
 #[tokio::test(start_paused = true)]
-async fn a_value_is_the_outcome_although_the_last_attempt_was_not_made_or_cut_off() {
+async fn a_value_is_the_outcome_although_the_last_attempt_was_not_made() {
     const PATIENT: Policy = policy!(attempts = 9);
 
     #[retry(policy = PATIENT, retry_on = [ok(|_| true)], breaker = breaker)]
@@ -168,19 +168,11 @@ async fn a_value_is_the_outcome_although_the_last_attempt_was_not_made_or_cut_of
         stop.notify_one();
         Ok(7)
     }
-    #[retry(policy = PATIENT, retry_on = [ok(|_| true), timeout], deadline = "3s")]
-    async fn cut_off(calls: &Calls) -> Result<u32, RetryError<Failure>> {
-        if calls.make() == 2 {
-            pending::<()>().await;
-        }
-        Ok(7)
-    }
     let breaker = || Arc::new(CircuitBreaker::new("log.shut", BreakerConfig::new()));
     listen();
     rejected(&breaker()).await.unwrap();
     cancelled(&Notify::new()).await.unwrap();
-    cut_off(&Calls::new()).await.unwrap();
-    assert_eq!(levels(), [Level::INFO; 3]);
+    assert_eq!(levels(), [Level::INFO; 2]);
 
     let shut = breaker();
     let retrier = Retrier::new(PATIENT).retry_on_value(|_: &u32| true).breaker(Arc::clone(&shut));
@@ -189,18 +181,9 @@ async fn a_value_is_the_outcome_although_the_last_attempt_was_not_made_or_cut_of
         ready(Ok::<_, Failure>(7))
     });
     value.await.unwrap();
-    let (calls, bounded) = (Calls::new(), PATIENT.deadline(secs(3)));
-    let retrier = Retrier::new(bounded).retry_on_value(|_: &u32| true);
-    let value = retrier.run(|| async {
-        if calls.make() == 2 {
-            pending::<()>().await;
-        }
-        Ok::<_, Failure>(7)
-    });
-    value.await.unwrap();
-    assert_eq!(levels(), [Level::INFO; 2]);
+    assert_eq!(levels(), [Level::INFO]);
     // The hedge of the attempt that is cut off fails, and that is the error of the call.
-    let (calls, hedged) = (Calls::new(), bounded.hedge(millis(10)));
+    let (calls, hedged) = (Calls::new(), PATIENT.deadline(secs(3)).hedge(millis(10)));
     let retrier = Retrier::new(hedged).retry_on_value(|_: &u32| true);
     let error = retrier.run(|| async {
         match calls.make() {

@@ -37,6 +37,7 @@ mod nested;
 mod no_timer;
 mod on_failure;
 mod on_retry;
+mod outcome_lifetime;
 mod policy;
 mod quota;
 mod retrier;

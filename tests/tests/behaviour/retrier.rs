@@ -298,7 +298,7 @@ async fn a_value_that_is_retried_is_the_result_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_value_is_the_result_where_the_deadline_cuts_a_later_attempt_off() {
+async fn a_value_is_not_the_result_where_the_deadline_cuts_a_later_attempt_off() {
     let calls = Calls::new();
     let retrier =
         Retrier::new(Policy::new().attempts(9).deadline(secs(5))).retry_on_value(|_: &u32| true);
@@ -313,7 +313,8 @@ async fn a_value_is_the_result_where_the_deadline_cuts_a_later_attempt_off() {
             }
         })
         .await;
-    assert_eq!((last, calls.made()), (Ok(1), 2));
+    let error = last.unwrap_err();
+    assert_eq!((error.reason(), error.last(), calls.made()), (Reason::Deadline, None, 2));
 }
 
 #[tokio::test(start_paused = true)]

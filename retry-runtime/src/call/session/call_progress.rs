@@ -19,7 +19,7 @@ use crate::event::Event;
 use crate::observe;
 use crate::outcome::ended::{Ended, Reason};
 use crate::outcome::past_failure::PastFailure;
-use crate::protect::breaker::{CircuitBreaker, PackedState, Permit, Rejected, StagePass};
+use crate::protect::breaker::StagePass;
 use crate::protect::quota::RetryQuota;
 use crate::site::Origin;
 
@@ -93,17 +93,6 @@ impl Forgiven {
 pub(crate) fn succeeded_first_try<'o>(origin: impl Into<Origin<'o>>) {
     #[cfg(feature = "testing")]
     crate::test_hooks::succeeded(origin.into().name, 1);
-}
-
-/// The breaker's permit for the next attempt of a call, which may have made some, unless the
-/// breaker is closed and counts consecutive failures.
-#[inline(never)]
-pub(super) fn acquire<'b>(
-    breaker: &'b CircuitBreaker,
-    packed: PackedState,
-    known: Option<&CallProgress>,
-) -> Result<Permit<'b>, Rejected> {
-    breaker.acquire(packed, || known.map_or(StagePass::NONE, CallProgress::stage_pass))
 }
 
 /// Returns whether a test makes waits end at once.

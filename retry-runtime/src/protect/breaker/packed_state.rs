@@ -78,7 +78,7 @@ const fn mode_of(bits: u64) -> Mode {
 /// `generation << 5 | held << 4 | watched << 3 | mode`. The generation increases with every change,
 /// so two words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PackedState(pub(super) u64);
+pub struct PackedState(pub(super) u64);
 
 impl PackedState {
     pub(super) const fn first(mode: Mode) -> Self {
@@ -129,7 +129,7 @@ impl PackedState {
 
     /// Closed, whatever is counted, and without a hold.
     #[inline]
-    pub(super) const fn admits_all(self) -> bool {
+    pub(crate) const fn admits_all(self) -> bool {
         self.0 & (LIMITED | HELD) == 0
     }
 }

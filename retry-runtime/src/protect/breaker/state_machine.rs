@@ -29,7 +29,12 @@ impl CircuitBreaker {
     /// `acquire` with the state that is returned.
     #[inline(always)]
     pub(crate) fn admit_closed(&self) -> Result<Permit<'_>, PackedState> {
-        let packed = self.packed();
+        self.admit_in(self.packed())
+    }
+
+    /// The same, for a breaker in this state.
+    #[inline(always)]
+    pub(crate) fn admit_in(&self, packed: PackedState) -> Result<Permit<'_>, PackedState> {
         if packed.is_closed() { Ok(Permit::new(self, Tag::untimed(packed))) } else { Err(packed) }
     }
 

@@ -150,7 +150,7 @@ impl CallProgress {
                 // An attempt that the deadline cut off leaves the failure before it as the last
                 // one.
                 let is_late = context.timed_out() == Some(LimitKind::Deadline);
-                let with_value = verdict.error.is_value() || is_late && self.ended_in_value;
+                let with_value = verdict.error.is_value();
                 let asked = match context.breaker {
                     Some(breaker) if reason == Reason::Held => {
                         Some(breaker.held_for()).filter(|rest| !rest.is_zero())

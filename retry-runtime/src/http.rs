@@ -321,16 +321,22 @@ fn is_secondary_limit(text: &str) -> bool {
 /// Returns a URL without user, query and fragment.
 fn without_secrets(url: &str) -> String {
     let url = &url[..url.find(['?', '#']).unwrap_or(url.len())];
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (before_path, path) = url.split_at(url.len() - path_of(url).len());
+    let (scheme, authority) = before_path.split_at(authority_start(before_path));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+    format!("{scheme}{host}{path}")
 }
 
 /// Returns the path of a URL, empty if it has none.
 fn path_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = &url[authority_start(url)..];
     rest.find('/').map_or("", |at| &rest[at..])
+}
+
+/// Returns the place behind `https://`, or behind `//` in a URL without a scheme.
+fn authority_start(url: &str) -> usize {
+    let slash = url.find('/').unwrap_or(url.len());
+    if url[slash..].starts_with("//") { slash + 2 } else { 0 }
 }
 
 impl PartialEq for StatusError {
@@ -439,6 +445,10 @@ mod tests {
             ("https://u:p@shop:8443/a/b?q=1#f", "https://shop:8443/a/b", "404 Not Found at /a/b"),
             ("https://shop?q=/x@y", "https://shop", "404 Not Found"),
             ("https://[::1]/a@b", "https://[::1]/a@b", "404 Not Found at /a@b"),
+            ("//u:p@shop:8443/a?q=1", "//shop:8443/a", "404 Not Found at /a"),
+            ("u:p@shop:8443/a//b@c", "shop:8443/a//b@c", "404 Not Found at /a//b@c"),
+            ("//u:p@shop", "//shop", "404 Not Found"),
+            ("/a//b@c", "/a//b@c", "404 Not Found at /a//b@c"),
             ("/a?q", "/a", "404 Not Found at /a"),
             ("", "", "404 Not Found"),
         ] {

@@ -1,6 +1,6 @@
 //! Suggestions for unknown words.
 
-use std::borrow::ToOwned as _;
+use std::borrow::{Cow, ToOwned as _};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -66,6 +66,14 @@ fn key_of(meant: &str) -> &str {
     meant.split(':').next().unwrap_or_default()
 }
 
+/// Returns the beginning of a value, if it is too long for a message.
+pub fn shortened(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(200) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),
+        None => Cow::Borrowed(value),
+    }
+}
+
 /// Returns the text that goes between an error about a word and the list of known ones.
 pub fn or_else(meant: Option<&str>) -> String {
     meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
@@ -80,6 +88,7 @@ pub fn unknown_word<E: serde::de::Error>(
     known: &[&str],
     expected: &dyn serde::de::Expected,
 ) -> E {
+    let word = &*shortened(word);
     E::custom(match meant(word, known) {
         // A known word in another form is misplaced, not misspelt.
         Some(meant) if meant != word => {

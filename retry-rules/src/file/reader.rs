@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
 use crate::foreign_names::{BACKOFF, BREAKER, ForeignName, QUOTA, RETRY, counts_retries};
 use crate::rules::options;
-use crate::suggest::key_meant;
+use crate::suggest::{key_meant, shortened};
 
 /// Settings that are read from the entries of a map.
 #[doc(hidden)]
@@ -33,7 +33,7 @@ pub trait Keys {
     /// # Errors
     /// There is none.
     fn key<E: Error>(&self, word: &str) -> Result<&'static str, E> {
-        let known = self.keys();
+        let (word, known) = (&*shortened(word), self.keys());
         let key = known.iter().find(|key| **key == word).copied();
         key.ok_or_else(|| match hint(word, known) {
             Some(hint) => E::custom(format_args!("unknown key `{word}`: {hint}")),

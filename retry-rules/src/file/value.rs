@@ -23,7 +23,7 @@ use crate::policy::Attempts;
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
-use crate::suggest::unknown_word;
+use crate::suggest::{shortened, unknown_word};
 
 /// The kind of a value: the forms in which it may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,38 @@ impl ValueKind {
     fn is_time(self) -> bool {
         matches!(self, Self::Time | Self::Seconds | Self::Bound)
     }
+
+    /// Reads a text, whole or shortened.
+    fn read<E: Error>(self, text: &str) -> Result<ParsedValue, E> {
+        match (self, text) {
+            (Self::Attempts, "unlimited") => Ok(ParsedValue::Attempts(Attempts::Unlimited)),
+            (Self::Bound, "unlimited") => Ok(ParsedValue::Bound(Bound::Unlimited)),
+            (Self::Attempts, number) if number.trim().parse::<u32>().is_ok() => {
+                Err(E::custom(format!(
+                    "\"{number}\" is a text: write the number `{}`, without quotes",
+                    number.trim()
+                )))
+            }
+            (Self::Attempts, word) => Err(unknown_word(word, &["unlimited"], &self)),
+            (Self::Share, text) => Err(E::custom(
+                number_meant(text)
+                    .unwrap_or_else(|| format!("\"{text}\": expected {}", self.expected())),
+            )),
+            (Self::Count, text) => {
+                Err(E::custom(format!("\"{text}\" is a text: write {}", self.expected())))
+            }
+            (Self::Backoff, text) => backoff::read_text(text).map(ParsedValue::Backoff),
+            (Self::Jitter, text) => jitter(text).map(ParsedValue::Jitter),
+            (Self::HalfOpen, "probes") => Ok(ParsedValue::HalfOpen(HalfOpen::Probes)),
+            (Self::HalfOpen, "gradual") => Ok(ParsedValue::HalfOpen(HalfOpen::Gradual)),
+            (Self::HalfOpen, word) => Err(unknown_word(word, &["probes", "gradual"], &self)),
+            (kind, text) if kind.is_time() => match duration::parse(text) {
+                Ok(time) => Ok(self.time(time)),
+                Err(error) => Err(E::custom(format!("\"{text}\": {error}"))),
+            },
+            (_, text) => Err(E::invalid_type(Unexpected::Str(text), &self)),
+        }
+    }
 }
 
 const WITHOUT_END: &str = "`unlimited` together with a bound, such as a `max_elapsed` of \"10m\"";
@@ -215,33 +247,10 @@ impl<'de> Visitor<'de> for ValueKind {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<ParsedValue, E> {
-        match (self, text) {
-            (Self::Attempts, "unlimited") => Ok(ParsedValue::Attempts(Attempts::Unlimited)),
-            (Self::Bound, "unlimited") => Ok(ParsedValue::Bound(Bound::Unlimited)),
-            (Self::Attempts, number) if number.trim().parse::<u32>().is_ok() => {
-                Err(E::custom(format!(
-                    "\"{number}\" is a text: write the number `{}`, without quotes",
-                    number.trim()
-                )))
-            }
-            (Self::Attempts, word) => Err(unknown_word(word, &["unlimited"], &self)),
-            (Self::Share, text) => Err(E::custom(
-                number_meant(text)
-                    .unwrap_or_else(|| format!("\"{text}\": expected {}", self.expected())),
-            )),
-            (Self::Count, text) => {
-                Err(E::custom(format!("\"{text}\" is a text: write {}", self.expected())))
-            }
-            (Self::Backoff, text) => backoff::read_text(text).map(ParsedValue::Backoff),
-            (Self::Jitter, text) => jitter(text).map(ParsedValue::Jitter),
-            (Self::HalfOpen, "probes") => Ok(ParsedValue::HalfOpen(HalfOpen::Probes)),
-            (Self::HalfOpen, "gradual") => Ok(ParsedValue::HalfOpen(HalfOpen::Gradual)),
-            (Self::HalfOpen, word) => Err(unknown_word(word, &["probes", "gradual"], &self)),
-            (kind, text) if kind.is_time() => match duration::parse(text) {
-                Ok(time) => Ok(self.time(time)),
-                Err(error) => Err(E::custom(format!("\"{text}\": {error}"))),
-            },
-            (_, text) => Err(E::invalid_type(Unexpected::Str(text), &self)),
+        match self.read(text) {
+            // Only a backoff may be long, and its parts are read one by one.
+            Err(_) if self != Self::Backoff => self.read(&shortened(text)),
+            read => read,
         }
     }
 
@@ -275,7 +284,7 @@ impl<'de> Visitor<'de> for ValueKind {
                     }
                 }
                 key if self.is_time() => {
-                    return Err(A::Error::unknown_field(key, &["secs", "nanos"]));
+                    return Err(A::Error::unknown_field(&shortened(key), &["secs", "nanos"]));
                 }
                 _ => return Err(A::Error::invalid_type(Unexpected::Map, &self)),
             }

@@ -156,7 +156,12 @@ pub use named::{conflict, connect, network, rate_limit, server_error, timeout, t
 pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
     match regex::Regex::new(text) {
         Ok(regex) => Ok(Matcher(MatcherKind::Pattern(regex))),
-        Err(error) => Err(InvalidPattern(error.to_string())),
+        Err(error) => {
+            let error = error.to_string();
+            // All lines but the last quote the pattern, which may be long.
+            let cause = error.lines().next_back().filter(|_| text.len() > 200);
+            Err(InvalidPattern(cause.unwrap_or(&error).to_owned()))
+        }
     }
 }
 
@@ -215,7 +220,7 @@ mod file {
     use core::fmt;
 
     use retry_rules::matchers::{left_out, of_status};
-    use retry_rules::suggest::unknown_word;
+    use retry_rules::suggest::{shortened, unknown_word};
     use serde::de::{Error, MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -267,6 +272,7 @@ mod file {
             if let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == word) {
                 return Ok(known.clone());
             }
+            let word = &*shortened(word);
             let status = word.replace(['x', 'X'], "0");
             match status.parse() {
                 Ok(status) => self.visit_u64(status),

@@ -1,7 +1,7 @@
 //! Overrides from the environment: one variable for each key of a function.
 
 use retry_rules::file::KEYS;
-use retry_rules::suggest::{nearest, or_else};
+use retry_rules::suggest::{nearest, or_else, shortened};
 
 use super::error::OverridesError;
 use super::layer::Checked;
@@ -99,6 +99,7 @@ impl Variables {
     }
 
     fn unknown(&self, prefix: &str, rest: &str) -> String {
+        let rest = &*shortened(rest);
         let written = self.0.iter().map(|(written, ..)| written.as_str());
         let meant = nearest(&rest.to_uppercase(), written);
         let is_meant = |target| {

@@ -2,7 +2,7 @@
 
 use retry_rules::file::KEYS;
 use retry_rules::foreign_names::{RETRY, counts_retries};
-use retry_rules::suggest::{self, nearest, or_else};
+use retry_rules::suggest::{self, nearest, or_else, shortened};
 
 use crate::site::registry;
 
@@ -40,7 +40,7 @@ impl Target {
             // Not `"*"`: a misspelling of it is unlikely.
             None => {
                 let names: Vec<_> = all.iter().skip(1).map(|target| target.name()).collect();
-                Err(unknown_function(word, &names))
+                Err(unknown_function(&shortened(word), &names))
             }
         }
     }
@@ -105,6 +105,7 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
              `attempts` with one more than the number of retries"
         ));
     }
+    let word = &*shortened(word);
     let meant = or_else(suggest::key_meant(word, &KEYS, &[RETRY]).as_deref());
     Err(format!("unknown key `{word}`{meant}the keys are {}", listed(&KEYS)))
 }

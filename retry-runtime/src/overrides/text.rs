@@ -4,6 +4,7 @@
 use core::fmt;
 
 use retry_rules::file::first_name;
+use retry_rules::suggest::shortened;
 
 use super::error::OverridesError;
 use super::layer::{Checked, Layer, Unsuitable};
@@ -45,7 +46,7 @@ where
                 all.push(Written { target, key, value, variable: None });
             }
             (target, key) => {
-                let key = key.err().map(|why| format!("`{}`: {why}", name.as_ref()));
+                let key = key.err().map(|why| format!("`{}`: {why}", shortened(name.as_ref())));
                 mistakes.extend(target.err().into_iter().chain(key));
             }
         }

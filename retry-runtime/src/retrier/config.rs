@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use retry_rules::file::{self, Draft, InvalidKeys, Keys};
 use retry_rules::matchers::{Covered, covered};
+use retry_rules::suggest::shortened;
 use retry_rules::{Field, Policy, Style};
 use serde::de::value::{SeqAccessDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
@@ -285,7 +286,8 @@ impl<'de> Visitor<'de> for MatcherList {
         let words: Vec<_> = text.trim_matches(['[', ']']).split(',').map(str::trim).collect();
         // Reports an invalid word first, because a list would not cure it.
         Vec::<Matcher>::deserialize(SeqDeserializer::<_, E>::new(words.iter().copied()))?;
-        Err(E::custom(format_args!("this is a text: write a list, `{words:?}`")))
+        let words = format!("{words:?}");
+        Err(E::custom(format_args!("this is a text: write a list, `{}`", shortened(&words))))
     }
 }
 

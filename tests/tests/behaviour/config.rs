@@ -649,3 +649,55 @@ async fn the_attribute_obeys_the_lists_of_a_file() {
     assert_eq!(calls(Client::classified, "no word of it").await, 4);
     assert_eq!(calls(Client::classified, "refused").await, 1);
 }
+
+#[test]
+fn a_message_shows_no_more_than_the_beginning_of_a_value() {
+    /// Each `@` in the file stands for a long text.
+    #[track_caller]
+    fn assert_short<T: for<'de> Deserialize<'de>>(file: &str) {
+        let long = format!("y{}", "ä".repeat(10_000));
+        let error = serde_json::from_str::<T>(&file.replace('@', &long));
+        let error = error.err().expect("a mistake").to_string();
+        let shown = error.matches('ä').count();
+        assert!(shown <= 400 && error.contains('…') || shown == 0, "{file}: {shown}: {error:.400}");
+    }
+
+    let policy = ["attempts", "backoff", "initial_delay", "budget", "jitter", "jitter_factor"];
+    for key in policy {
+        assert_short::<Policy>(&format!(r#"{{ "{key}": "@" }}"#));
+        assert_short::<RetryConfig>(&format!(r#"{{ "{key}": "@" }}"#));
+    }
+    for key in ["failure_threshold", "failure_rate", "timeout", "half_open", "observe_only"] {
+        assert_short::<BreakerConfig>(&format!(r#"{{ "{key}": "@" }}"#));
+    }
+    assert_short::<QuotaConfig>(r#"{ "capacity": "@" }"#);
+    assert_short::<QuotaConfig>(r#"{ "share": "@" }"#);
+    for file in [
+        r#"{ "@": 1 }"#,
+        r#"{ "initial_delay": "5@" }"#,
+        r#"{ "initial_delay": { "@": 1 } }"#,
+        r#"{ "backoff": "linear(@)" }"#,
+        r#"{ "backoff": "linear(increment = 5@)" }"#,
+        r#"{ "backoff": "linear(@ = 5s)" }"#,
+        r#"{ "backoff": { "@": 1 } }"#,
+        r#"{ "backoff": { "type": "@" } }"#,
+        r#"{ "backoff": { "linear": { "@": 1 } } }"#,
+        r#"{ "backoff": { "linear": { "increment": "@" } } }"#,
+        r#"{ "backoff": { "custom": { "delays": ["@"] } } }"#,
+        r#"{ "backoff": { "custom": { "delays": "@" } } }"#,
+        r#"{ "jitter": "up(@)" }"#,
+        r#"{ "jitter": "@.." }"#,
+    ] {
+        assert_short::<Policy>(file);
+        assert_short::<RetryConfig>(file);
+    }
+    for file in [
+        r#"{ "retry_on": "@" }"#,
+        r#"{ "retry_on": ["@"] }"#,
+        r#"{ "retry_on": ["two words@"] }"#,
+        r#"{ "abort_on": [{ "@": 1 }] }"#,
+        r#"{ "abort_on": [{ "pattern": "(@" }] }"#,
+    ] {
+        assert_short::<RetryConfig>(file);
+    }
+}

@@ -281,3 +281,32 @@ fn refused_overrides_change_nothing() {
         assert_eq!(attempts_of_fetch().await, 2);
     });
 }
+
+#[test]
+fn a_message_shows_no_more_than_the_beginning_of_a_value() {
+    #[track_caller]
+    fn assert_short(message: &str) {
+        let shown = message.matches('ä').count();
+        assert!((1..=600).contains(&shown) && message.contains('…'), "{shown}: {message:.400}");
+    }
+
+    let long = format!("y{}", "ä".repeat(10_000));
+    let written = |text: &str| text.replace('@', &long);
+    for json in [
+        r#"{ "@": { "attempts": 2 } }"#,
+        r#"{ "*": { "@": 2 } }"#,
+        r#"{ "*": { "attempts": "@" } }"#,
+        r#"{ "*": { "initial_delay": "@" } }"#,
+    ] {
+        let error = serde_json::from_str::<Overrides>(&written(json)).unwrap_err();
+        assert_short(&error.to_string());
+    }
+    for (name, key, value) in [("*", "attempts", "@"), ("*", "@", "1"), ("@", "attempts", "1")] {
+        let pairs = [(written(name), written(key), written(value))];
+        assert_short(&Overrides::from_pairs(pairs).unwrap_err().to_string());
+    }
+    for variable in ["RETRY_ALL_ATTEMPTS", "RETRY_ALL_@", "RETRY_@"] {
+        let vars = [(written(variable), long.clone())];
+        assert_short(&Overrides::from_vars("RETRY_", vars).unwrap_err().to_string());
+    }
+}

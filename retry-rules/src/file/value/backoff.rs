@@ -16,7 +16,7 @@ use serde::de::{Deserialize, Error, MapAccess};
 use super::{ParsedBackoff, ParsedValue, ValueKind, ValueSeed};
 use crate::file::reader::{Keys, first_name, read, read_entries, twice};
 use crate::policy::backoff::Backoff;
-use crate::suggest::unknown_word;
+use crate::suggest::{shortened, unknown_word};
 
 /// A curve; its settings, with all their names; and those that it requires.
 type Curve = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -188,6 +188,7 @@ pub(super) fn read_text<E: Error>(text: &str) -> Result<ParsedBackoff, E> {
             }
             None => {
                 let example = example(curve.0);
+                let setting = shortened(setting);
                 let message = format!("`{setting}` needs the name of a setting: write `{example}`");
                 return Err(E::custom(message));
             }

@@ -315,8 +315,8 @@ impl Attempt<'_> {
         list: &mut ListState<'_>,
     ) -> Option<ListEnd> {
         match self.fallback(step, script, &failed.scope(&list.scope)).await {
-            Ok(output) => {
-                list.scope.own.last = Some(output);
+            Ok(outputs) => {
+                list.scope.own.add(outputs);
                 None
             }
             Err(_) if self.shortage.is_some() => {

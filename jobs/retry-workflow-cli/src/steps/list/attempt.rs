@@ -321,15 +321,15 @@ impl<'a> Attempt<'a> {
         step: &Step,
         script: &Script,
         scope: &Scope,
-    ) -> Result<String, Failure> {
+    ) -> Result<StepOutputs, Failure> {
         let label = format!("{}, fallback", step.label);
         let timer = AttemptTimer::start();
         let command = Run::Shell(script.clone());
         let ended = self.run(step, &command, scope, step.timeout, 0).await;
-        match ended.and_then(|written| self.passed_output(step, &written, None)) {
-            Ok(output) => {
+        match ended.and_then(|written| self.outputs(step, written)) {
+            Ok(outputs) => {
                 self.step_times.push(StepTime::new(label, timer.elapsed()));
-                Ok(output)
+                Ok(outputs)
             }
             Err(error) if self.shortage.is_some() => Err(self.described(&error)),
             Err(mut error) => {

@@ -82,3 +82,13 @@ fn captures_of_setup_are_available_to_handlers() {
     ran.says("2 skipped");
     assert_eq!(place.sorted("decided"), ["a", "b"]);
 }
+
+#[test]
+fn a_fallback_gives_the_capture_of_its_step_a_value() {
+    let place = Place::with(
+        "commands:\n- { shell: 'exit 3', on_failure: { fallback: { command: 'echo 1.4' } }, capture: version }\n- { shell: 'echo ${version} ${version.success} ${version.exit_code} ${last.output} > seen' }\n\
+         - { shell: 'exit 3', on_failure: { fallback: { command: 'echo oops' } }, capture: n, capture_format: number }\n",
+    );
+    place.ends(1, &["run", "job.yml"]).says("is not a number");
+    assert_eq!(place.read("seen"), "1.4 true 0 1.4\n");
+}

@@ -175,13 +175,15 @@ pub(crate) struct Reports {
     /// The `setup`, if it did not finish.
     pub(crate) setup: Option<JobReport>,
     pub(crate) reduce: Option<JobReport>,
+    /// The mistake in the input that stopped the job, with its place.
+    pub(crate) input: Option<String>,
     /// The failure of `on_finish`.
     pub(crate) unfinished: Option<String>,
 }
 
 impl Reports {
     fn of(job: JobReport) -> Self {
-        Self { job, setup: None, reduce: None, unfinished: None }
+        Self { job, setup: None, reduce: None, input: None, unfinished: None }
     }
 
     /// Returns whether the job stopped because a user or a deadline has asked for it.
@@ -394,7 +396,6 @@ pub(crate) async fn run(
     let schedule = Schedule { not_before: of_job(not_before), skip_after: of_job(skip_after) };
     let settings = &RunSettings { schedule, ..settings.clone() };
     let run = FileRun { settings, ..run };
-    let unknown = |id: &str| WorkflowError::UnknownJob { id: id.to_owned(), known: Vec::new() };
     let id = job.id.clone();
     finish::expect(&**store, file, &id).await?;
     let mut checked = checked;
@@ -403,7 +404,7 @@ pub(crate) async fn run(
             run_plan(run, job, checked.take()).await?
         } else {
             Job::cancel_reservation(&**store, &id).await?;
-            Reports::load(&**store, file, &id).await?.ok_or_else(|| unknown(&id))?
+            Reports::load(&**store, file, &id).await?.ok_or_else(|| unknown_job(&id))?
         };
         let is_finished = reports.ended().job.status == JobStatus::Finished;
         // Items may be re-driven while `reduce` or `on_finish` runs.
@@ -415,7 +416,7 @@ pub(crate) async fn run(
                 return Ok(reports);
             }
         }
-        job = Job::find(&**store, &id).await?.ok_or_else(|| unknown(&id))?;
+        job = Job::find(&**store, &id).await?.ok_or_else(|| unknown_job(&id))?;
     }
 }
 
@@ -502,17 +503,20 @@ async fn map_reduce(
         },
         restarts,
     };
-    let report = match file.reader().filter(|_| !job.input_complete) {
-        None => runner.resume(&id, work).await?,
+    let ran = match file.reader().filter(|_| !job.input_complete) {
+        None => runner.resume(&id, work).await,
         Some(reader) => {
             let begun = store.counts(&id).await?.total() > 0;
             let reader = InputReader { given: given.clone(), ..reader };
-            let checked = match checked {
-                None if reader.is_file() => Some(check(reader.clone()).await?),
-                checked => checked,
-            };
-            runner.run(InputItems::read(reader, checked, begun), work).await?
+            runner.run(InputItems::read(reader, checked, begun), work).await
         }
+    };
+    let report = match ran {
+        Err(WorkflowError::Input(error)) => {
+            let report = JobReport::load(&**store, &id).await?.ok_or_else(|| unknown_job(&id))?;
+            return Ok(Reports { input: Some(format!("{error:#}")), ..Reports::of(report) });
+        }
+        ran => ran?,
     };
     let mut reduced = None;
     if let Some(steps) = &map.reduce
@@ -584,10 +588,8 @@ async fn set_up(
     Ok(Ok(RecordedSteps::read(&**store, &id).await?.captured_before(steps.0.len())))
 }
 
-/// Checks an input off the runtime, because it may take a while.
-async fn check(reader: InputReader) -> Result<CheckedInput, WorkflowError> {
-    let checked = tokio::task::spawn_blocking(move || reader.check()).await;
-    checked.map_err(WorkflowError::input)?.map_err(WorkflowError::input)
+fn unknown_job(id: &str) -> WorkflowError {
+    WorkflowError::UnknownJob { id: id.to_owned(), known: Vec::new() }
 }
 
 /// Returns why a job cannot be resumed without naming a file.

@@ -68,7 +68,7 @@ use crate::job::metrics::JobMetrics;
 use crate::job::moment::Moment;
 use crate::job::rate::Rate;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The options with which this process runs a job.
 #[derive(Clone)]
@@ -128,8 +128,15 @@ const MOST_WAITING_BY_PRIORITY: u64 = 1_000_000;
 /// The number of finished tasks that are taken before anything else is polled.
 const SETTLE_BATCH: usize = 256;
 
-/// Runs a job until it has ended or must stop. Returns how many items of the source had succeeded
-/// before.
+/// The end of a worker's run of a job.
+pub(crate) struct Ran {
+    /// The number of items of the source that had succeeded before.
+    pub(crate) already_done: u64,
+    /// The error of the source, if that has stopped the job.
+    pub(crate) input: Result<(), WorkflowError>,
+}
+
+/// Runs a job until it has ended or must stop.
 pub(crate) async fn run(
     store: Arc<dyn Store>,
     job: Job,
@@ -137,7 +144,7 @@ pub(crate) async fn run(
     work: Arc<dyn DynWork>,
     options: Options,
     signals: Signals,
-) -> Result<u64, WorkflowError> {
+) -> Result<Ran, WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
         Some(config) => {
             Some(JobBreaker::open(&*store, &job, config, options.listeners.clone()).await?)
@@ -178,6 +185,7 @@ pub(crate) async fn run(
         most_waiting,
         done_by: (base.succeeded > 0).then_some(since),
         already_done: 0,
+        input: Ok(()),
         priority: options.priority,
         began: Instant::now(),
         claim_at: Some(Instant::now()),
@@ -262,6 +270,8 @@ struct Engine {
     done_by: Option<Timestamp>,
     /// Items of the source that had.
     already_done: u64,
+    /// The error of the source, if that has stopped the job.
+    input: Result<(), WorkflowError>,
     priority: Option<PriorityOf>,
     /// The right to run handlers, which is shared with other jobs of this process.
     access: HandlerAccess,
@@ -291,7 +301,7 @@ impl Engine {
         mut self,
         source: &mut dyn DynSource,
         mut signals: Signals,
-    ) -> Result<u64, WorkflowError> {
+    ) -> Result<Ran, WorkflowError> {
         let counts = self.ledger.stored();
         self.collector.emit(&JobEvent::Started { job: &self.job, counts });
         self.check_bounds();
@@ -315,18 +325,14 @@ impl Engine {
                     if let Some(next) = &mut next
                         && let Poll::Ready(given) = next.as_mut().poll(cx)
                     {
-                        return Poll::Ready(given.map(EngineEvent::Input));
+                        return Poll::Ready(EngineEvent::of_input(given));
                     }
                     self.poll(cx)
                 })
                 .await
             };
-            let event = event.inspect_err(|error| {
-                // Leases are not released to a store that has just failed: they expire.
-                if matches!(error, WorkflowError::Store(_)) {
-                    self.leases.forget();
-                }
-            })?;
+            // Leases are not released to a store that has just failed: they expire.
+            let event = event.inspect_err(|_| self.leases.forget())?;
             match event {
                 EngineEvent::Stop(reason) => self.stop(reason),
                 EngineEvent::Start => self.schedule.start(),
@@ -342,6 +348,10 @@ impl Engine {
                         let whole = |job: &mut Job| job.input_complete = true;
                         Job::update(&*self.store, &self.job, whole).await?;
                     }
+                }
+                EngineEvent::InputFailed(error) => {
+                    self.stop(StopReason::input(&error));
+                    self.input = Err(error);
                 }
                 EngineEvent::Claimed { leases, until, wanted, starts } => {
                     self.claimed(leases, until, (wanted, starts));
@@ -385,7 +395,7 @@ impl Engine {
     }
 
     /// Polls everything that is under way for the next event.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, StoreError>> {
         // Each finished task frees a slot; settle several at once.
         let mut ended = 0;
         while ended < SETTLE_BATCH
@@ -406,7 +416,7 @@ impl Engine {
             }
         }
         if let Poll::Ready(event) = self.operations.poll_next(cx) {
-            return Poll::Ready(event.map_err(WorkflowError::Store));
+            return Poll::Ready(event);
         }
         if ended == 0 {
             let wake_at = self.wake_at();
@@ -484,7 +494,7 @@ impl Engine {
         self.is_idle() && (self.stopping.is_some() || all)
     }
 
-    async fn end(mut self) -> Result<u64, WorkflowError> {
+    async fn end(mut self) -> Result<Ran, WorkflowError> {
         let counts = self.store.counts(&self.job).await?;
         self.ledger.counted(self.ledger.changes(), counts, false);
         self.collector.finish();
@@ -513,6 +523,6 @@ impl Engine {
             job.ended = Some(self.store.now());
         })
         .await?;
-        Ok(self.already_done)
+        Ok(Ran { already_done: self.already_done, input: self.input })
     }
 }

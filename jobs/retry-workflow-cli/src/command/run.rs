@@ -24,7 +24,7 @@ use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{FileError, Schedule, WorkflowFile, names_file};
+use crate::file::{Schedule, WorkflowFile, names_file};
 use crate::runner::{self, FileRun, JobListener, Origin, Reports, RunSettings, Tasks};
 use crate::steps::notices::Notices;
 use crate::steps::stream::Excerpt;
@@ -455,6 +455,9 @@ async fn work(
     let shown = argument(&id);
     match ended {
         Some(Ok(reports)) => {
+            if let Some(wrong) = &reports.input {
+                report(&CommandError::Stopped(wrong.clone()));
+            }
             let again = if reports.job.job.input_complete { "" } else { input_again(&file) };
             let exit = print_reports(&reports, again, screen)?;
             Ok(Ended { exit, is_requested: reports.is_stop_requested() })
@@ -470,14 +473,7 @@ async fn work(
             )));
             Ok(Ended { exit: Exit::Stopped, is_requested: true })
         }
-        Some(Err(error)) => match input_error(&error) {
-            Some(wrong) => Err(CommandError::Usage(format!(
-                "{wrong:#}\n\nthe job has started; to resume: retry-workflow{flag} resume \
-                 {shown}{}",
-                input_again(&file)
-            ))),
-            None => Err(CommandError::Usage(chain(&error))),
-        },
+        Some(Err(error)) => Err(CommandError::Usage(chain(&error))),
         None => {
             wait_for_release(&**store, &id).await;
             Err(CommandError::Stopped(format!(
@@ -510,14 +506,6 @@ fn listener(reporter: &Arc<ProgressReporter>, screen: &Screen) -> JobListener {
         reporter.on_event(event);
         recorders.on_event(event, |text| reporter.print(text));
     })
-}
-
-/// The mistake in the input of a job that has started, if that is what stopped it.
-fn input_error(error: &WorkflowError) -> Option<&FileError> {
-    match error {
-        WorkflowError::Input(error) => error.downcast_ref(),
-        _ => None,
-    }
 }
 
 /// Returns the further arguments needed to resume the job, if its items have not all been read.

@@ -23,14 +23,18 @@ pub(super) struct InputItems {
 }
 
 impl InputItems {
-    /// Starts to read. An input that has been checked is not checked again. `begun` means that the
-    /// job already has items of this input.
+    /// Starts to read. A file is checked first, unless it has been `checked` already. `begun` means
+    /// that the job already has items of this input.
     pub(super) fn read(reader: InputReader, checked: Option<CheckedInput>, begun: bool) -> Self {
         let (sender, batches) = mpsc::channel(AHEAD);
         let pipe = Pipe::default();
         let stopped = pipe.clone();
         // A separate thread that nothing waits for, because reading stdin may block without end.
         std::thread::spawn(move || {
+            let checked = match checked {
+                None if reader.is_file() => reader.check().map(Some),
+                checked => Ok(checked),
+            };
             let mut batch = Vec::new();
             let mut bytes = 0;
             let mut is_empty = true;
@@ -45,7 +49,9 @@ impl InputItems {
                 // The receiver is gone: the job has been stopped.
                 sender.blocking_send(Ok(std::mem::take(&mut batch))).map_err(|_| Halt::Enough)
             };
-            let read = match reader.give(checked.as_ref(), &stopped, &mut give) {
+            let read =
+                checked.and_then(|checked| reader.give(checked.as_ref(), &stopped, &mut give));
+            let read = match read {
                 Ok(()) if is_empty && begun && reader.is_stdin() => Err(reader.missing_stdin()),
                 read => read,
             };

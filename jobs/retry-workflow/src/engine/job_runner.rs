@@ -593,8 +593,9 @@ impl JobRunner {
     /// Dropping the future loses nothing: unsettled items stay in the store.
     ///
     /// # Errors
-    /// The settings are not valid, the source fails, or the store does. An item that fails is not
-    /// an error: it is in the report.
+    /// The settings are not valid, the source fails, or the store does. If the source fails, the job
+    /// has been stopped as by [`stop_on`](Self::stop_on), with [`StopReason::Input`]. An item that
+    /// fails is not an error: it is in the report.
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
@@ -684,7 +685,7 @@ impl JobRunner {
                 Job::expect_finish(&*store, &id).await?;
             }
             let engine = engine::run(Arc::clone(&store), job, source, work, options, signals);
-            let already_done = engine.await?;
+            let engine::Ran { already_done, input } = engine.await?;
             let Some(mut report) = JobReport::load(&*store, &id).await? else {
                 return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
             };
@@ -702,7 +703,7 @@ impl JobRunner {
                 };
                 report.job.finish(&*store, &id, |_| {}, steps).await?;
             }
-            Ok(report)
+            input.map(|()| report)
         })
     }
 }

@@ -13,9 +13,11 @@ use super::heartbeat::Beat;
 use super::leases::release;
 use super::limits::exclusive::{Exclusive, SharedAccess};
 use super::limits::keys::Reserved;
+use crate::engine::source::NextBatch;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, NewItem};
 use crate::item::summary::Overview;
+use crate::job::error::WorkflowError;
 use crate::job::record::StopReason;
 use crate::store::{Store, StoreError};
 
@@ -39,6 +41,8 @@ pub(super) enum EngineEvent {
     Start,
     /// The source has more items, or has ended.
     Input(Option<Vec<NewItem>>),
+    /// The source has failed.
+    InputFailed(WorkflowError),
     /// Leases and until when they last, how many were wanted, and how many the store has as
     /// started.
     Claimed { leases: Vec<Lease>, until: Timestamp, wanted: usize, starts: usize },
@@ -67,6 +71,18 @@ pub(super) enum EngineEvent {
 }
 
 impl EngineEvent {
+    /// The event of a source's result.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(super) fn of_input(given: NextBatch) -> Result<Self, StoreError> {
+        match given {
+            Ok(items) => Ok(Self::Input(items)),
+            Err(WorkflowError::Store(error)) => Err(error),
+            Err(error) => Ok(Self::InputFailed(error)),
+        }
+    }
+
     /// The items that were claimed.
     fn claimed(self) -> Vec<LeaseKey> {
         let leases = match self {

@@ -68,7 +68,9 @@ pub trait Source: Send {
     /// has already taken from elsewhere must stay in the source.
     ///
     /// # Errors
-    /// The items cannot be read; the job ends with this error, and can be run again.
+    /// The items cannot be read. Running items finish, the job stops with
+    /// [`StopReason::Input`](crate::StopReason::Input), `run` returns this error, and the job can be
+    /// run again.
     fn next_batch(
         &mut self,
     ) -> impl Future<Output = Result<Option<Vec<NewItem>>, WorkflowError>> + Send;

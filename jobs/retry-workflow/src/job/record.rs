@@ -212,10 +212,27 @@ pub enum StopReason {
         /// The missing resource, such as a descriptor.
         why: String,
     },
+    /// Its source failed.
+    Input {
+        /// The failure.
+        message: String,
+    },
     /// It was resumed from the store, and no process had read its input to the end.
     InputIncomplete,
     /// It had finished, and items were re-driven or imported since.
     Reopened,
+}
+
+impl StopReason {
+    /// The reason of a job whose source failed: the first line of the error, because an error may
+    /// show a part of a file below.
+    pub(crate) fn input(error: &WorkflowError) -> Self {
+        let whole = match error {
+            WorkflowError::Input(error) => format!("{error:#}"),
+            other => other.to_string(),
+        };
+        Self::Input { message: whole.lines().next().unwrap_or_default().to_owned() }
+    }
 }
 
 /// Reads a number inside a value with a tag. If the program keeps all digits of JSON numbers
@@ -247,6 +264,9 @@ impl fmt::Display for StopReason {
             Self::Deadline => f.write_str("its deadline was reached"),
             Self::NothingBegins { why } => {
                 write!(f, "nothing could begin for a minute: {}", OneLine(why))
+            }
+            Self::Input { message } => {
+                write!(f, "its items cannot be read: {}", OneLine(message))
             }
             Self::InputIncomplete => f.write_str(
                 "everything in the store is done, but its input was never read to the end: run it \

@@ -32,7 +32,7 @@ fn a_mistake_in_the_output_of_setup_stops_the_job_which_can_be_resumed() {
         "name: job\nsetup: { shell: 'test -e items.jsonl || echo \"{\\\"id\\\":1\" > items.jsonl' }\n\
          map:\n  input: items.jsonl\n  agent_template: { shell: 'echo ${item.id} >> seen' }\n",
     );
-    place.ends(2, &["run", "job.yml"]).says("items.jsonl:1:").says("retry-workflow resume job-1");
+    place.ends(1, &["run", "job.yml"]).says("items.jsonl:1:").says("retry-workflow resume job-1");
     place.write("items.jsonl", "{\"id\":1}\n");
     place.ends(0, &["resume"]).says("1 succeeded, of 1");
     assert_eq!(place.read("seen"), "1\n");
@@ -64,12 +64,29 @@ fn a_command_of_the_input_that_fails_stops_the_job_and_runs_again() {
     )
     .script("list.sh", "echo a; test -e go || { echo no more >&2; exit 4; }; echo b");
     place
-        .ends(2, &["run", "job.yml"])
+        .ends(1, &["run", "job.yml"])
         .says("the command of the input failed: exit status 4: no more")
         .says("job.yml:3:21");
     place.write("go", "");
     place.ends(0, &["resume"]).says("2 succeeded, of 2");
     assert_eq!(place.sorted("seen"), ["a", "b"]);
+}
+
+#[test]
+fn an_input_that_fails_lets_running_items_end_and_runs_on_finish() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: { command: './list.sh' }\n  max_parallel: 4\n  agent_template: { shell: './work.sh ${item}' }\non_finish: { shell: 'cat \"$RETRY_WORKFLOW_REPORT_FILE\" > report' }\n",
+    )
+    .script("list.sh", "seq 1200; while [ ! -e begun ]; do sleep 0.01; done; exit 3")
+    .script("work.sh", "echo $1 >> begun; sleep 0.3; echo $1 >> ended");
+    let ran = place.ends(1, &["run", "job.yml"]);
+    ran.says("stopped: its items cannot be read: the command of the input failed: exit status 3");
+    ran.says("job.yml:3:21").says("resume job-1, which runs the command of its input again");
+    assert_eq!(place.sorted("begun"), place.sorted("ended"));
+    let status = place.object(&["status"]);
+    assert_eq!(status["status"], "stopped", "{status}");
+    let report: serde_json::Value = serde_json::from_str(&place.read("report")).unwrap();
+    assert!(report["reason"].as_str().unwrap().contains("exit status 3"), "{report}");
 }
 
 #[test]
@@ -79,7 +96,7 @@ fn an_invalid_priority_from_a_command_is_reported_when_it_is_read() {
     )
     .script("list.sh", "echo '{\"id\":\"a\",\"p\":3}'; echo '{\"id\":\"b\",\"p\":\"soon\"}'");
     place
-        .ends(2, &["run", "job.yml"])
+        .ends(1, &["run", "job.yml"])
         .says(
             "the priority of item 2 of the command's output (line 2, id \"b\") is \"soon\": write",
         )
@@ -104,11 +121,11 @@ fn mistakes_in_items_of_stdin_are_reported_when_they_are_read() {
         &["run", "job.yml"],
         "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\",\"n\":2}\n{\"id\":\"c\",\"n\":3}\n{\"id\":\"b\",\"n\":4}\n",
     );
-    assert_eq!(code, Some(2), "{told}");
+    assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("items 2 and 4 (line 4) of stdin have the same id, \"b\""), "{told}");
     assert!(told.contains("resume job-1, with its whole input on stdin again"), "{told}");
     let (code, told) = with(&["resume"], "");
-    assert!(code == Some(2) && told.contains("there are no items on stdin"), "{told}");
+    assert!(code == Some(1) && told.contains("there are no items on stdin"), "{told}");
     let (code, told) = with(&["resume"], "{\"id\":\"b\",\"n\":2}\n{\"id\":\"c\",\"n\":3}\n");
     assert_eq!(code, Some(0), "{told}");
     // A command that was running when the first process stopped runs again.

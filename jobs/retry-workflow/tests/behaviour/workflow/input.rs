@@ -3,7 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::{ItemState, MemoryStore, StopReason, Store, Workflow, keyed};
+use retry_workflow::store::NewItem;
+use retry_workflow::work::{AttemptReport, WorkItem, WorkOutcome};
+use retry_workflow::{
+    ItemState, Job, JobRunner, JobStatus, MemoryStore, Source, StopReason, Store, Work, Workflow,
+    WorkflowError, keyed,
+};
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
@@ -116,4 +121,50 @@ async fn other_items_given_to_a_stopped_job_are_not_lost() {
     let other = Workflow::new("other").store(store.clone()).job_id("nightly-1");
     let error = other.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap_err();
     assert!(error.to_string().contains("choose another `job_id`"), "{error}");
+}
+
+/// A source that fails after its first batch.
+struct Failing(u32);
+
+impl Source for Failing {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+        self.0 += 1;
+        if self.0 == 1 {
+            return Ok(Some((0..8).map(|id| NewItem::new(id.to_string(), "1")).collect()));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Err(WorkflowError::input("page 2 is gone\nsee the log"))
+    }
+}
+
+struct Slow;
+
+impl Work for Slow {
+    async fn attempt(&self, _: WorkItem<'_>) -> AttemptReport {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        AttemptReport::new(WorkOutcome::Succeeded(None))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_fails_stops_the_job_as_a_request_does() {
+    let store = MemoryStore::new();
+    let finished = Arc::new(Mutex::new(None));
+    let report = Arc::clone(&finished);
+    let error = JobRunner::new("import")
+        .store(store.clone())
+        .max_parallel(4)
+        .on_finish(|ended| async move { *report.lock().unwrap() = Some(ended) })
+        .run(Failing(0), Slow)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, WorkflowError::Input(_)), "{error}");
+    let counts = store.counts("import-1").await.unwrap();
+    assert_eq!((counts.succeeded, counts.pending, counts.leased), (4, 4, 0));
+    let reason = StopReason::Input { message: "page 2 is gone".into() };
+    let job = Job::get(&store, "import-1").await.unwrap();
+    assert_eq!(job.status, JobStatus::Stopped { reason: reason.clone() });
+    let report = finished.lock().unwrap().take().expect("`on_finish` has run");
+    assert_eq!((report.stopped(), report.succeeded()), (Some(&reason), 4));
+    assert!(report.to_string().contains("stopped: its items cannot be read: page 2 is gone"));
 }

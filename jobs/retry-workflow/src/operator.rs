@@ -94,7 +94,13 @@ impl Operator {
         }
         let mut skipped = 0_u64;
         for job in all(job, parts) {
-            let of_job = Job::cancel(self.letters.store(), job).await?;
+            let store = self.letters.store();
+            let mut of_job = Job::cancel(store, job).await?;
+            // A lease may outlast the heartbeat of a worker that was killed on another machine.
+            while store.counts(job).await?.leased > 0 {
+                tokio::time::sleep(POLL_EVERY).await;
+                of_job = of_job.saturating_add(Job::cancel(store, job).await?);
+            }
             audit::record(&self.user, "cancel", &format!("job {job}"), of_job);
             skipped = skipped.saturating_add(of_job);
         }

@@ -74,7 +74,7 @@ impl JobLine {
     pub(crate) fn new(job: &Job, counts: Counts, samples: &[Sample], now: Timestamp) -> Self {
         let is_running = job.status == JobStatus::Running && counts.unfinished() > 0;
         let rate = if is_running { rate(samples) } else { None };
-        let status = job.status_with(&counts);
+        let status = job.status_with(&counts, now);
         Self {
             id: bounded::id(&job.id),
             name: bounded::id(&job.name),

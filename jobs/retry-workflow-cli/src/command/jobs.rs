@@ -50,7 +50,7 @@ impl JobSummary {
         let tasks = Tasks::begun(store, &job.id).await?;
         let waits = Waits::load(store, job, &counts).await?;
         let origin = Origin::read(job);
-        let status = job.status_with(&counts);
+        let status = job.status_with(&counts, store.now());
         Ok(Self {
             id: job.id.clone(),
             name: job.name.clone(),

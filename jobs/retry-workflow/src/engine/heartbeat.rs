@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::item::clock::Timestamp;
-use crate::item::record::Filter;
 use crate::job::record::{Job, PendingRequest, Request};
 use crate::job::worker_record::WorkerRecord;
-use crate::store::{Alteration, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// A heartbeat lasts at least this long, even if leases are shorter.
 const SHORTEST: Duration = Duration::from_secs(3);
@@ -65,13 +64,7 @@ impl Heartbeat {
             return Ok(Beat { freed: 0, request, others });
         }
         // Before they leave the record: workers that are not in it are not searched for.
-        let freed = if dead.is_empty() {
-            0
-        } else {
-            let names = dead.iter().map(|worker| worker.worker.clone()).collect();
-            let expired = Alteration::Expire(names);
-            store.alter(&Filter::job(&*self.job), expired, usize::MAX, now).await?
-        };
+        let freed = WorkerRecord::end_leases(store, &self.job, &dead).await?;
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);
         Job::update(store, &self.job, |job| {
             job.workers.retain(|other| {

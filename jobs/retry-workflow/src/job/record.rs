@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,7 +14,9 @@ use serde_json::Value;
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
-use crate::item::record::{Counts, Cursor, Filter, Page, Waiting};
+use crate::item::record::{
+    Counts, Cursor, Filter, Lease, Page, Selection, Settled, Settlement, Waiting,
+};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
@@ -217,6 +220,8 @@ pub enum StopReason {
         /// The failure.
         message: String,
     },
+    /// Its workers were killed, and could not store how far they were.
+    WorkersGone,
     /// It was resumed from the store, and no process had read its input to the end.
     InputIncomplete,
     /// It had finished, and items were re-driven or imported since.
@@ -268,6 +273,7 @@ impl fmt::Display for StopReason {
             Self::Input { message } => {
                 write!(f, "its items cannot be read: {}", OneLine(message))
             }
+            Self::WorkersGone => f.write_str("the process that worked on it is gone"),
             Self::InputIncomplete => f.write_str(
                 "everything in the store is done, but its input was never read to the end: run it \
                  with its items to add the rest",
@@ -407,7 +413,7 @@ impl Job {
 
     /// Returns jobs with their counts, the newest first: the first `max` after `after`. Records
     /// that this version cannot read are left out. The status of each job is the one
-    /// [with its counts](Self::status_with).
+    /// [with its counts](Self::status_with), now.
     ///
     /// ```
     /// use retry_workflow::{Job, MemoryStore};
@@ -433,9 +439,10 @@ impl Job {
         max: usize,
     ) -> Result<Page<(Self, Counts)>, StoreError> {
         let Page { items, next } = store.jobs(after, max).await?;
+        let now = store.now();
         let job = |row: JobRow| {
             let mut job: Self = serde_json::from_str(&row.record?).ok()?;
-            job.status = job.status_with(&row.counts);
+            job.status = job.status_with(&row.counts, now);
             Some((job, row.counts))
         };
         Ok(Page { items: items.into_iter().filter_map(job).collect(), next })
@@ -478,8 +485,9 @@ impl Job {
         }
     }
 
-    /// Returns its status, given the counts of its items: a job that has finished is stopped once
-    /// items of it are pending again, because they were re-driven or imported.
+    /// Returns its status at a time, given the counts of its items: a job that has finished is
+    /// stopped once items of it are pending again, because they were re-driven or imported, and so
+    /// is a running one whose workers were killed.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, Job, JobStatus, MemoryStore, Redrive, Store, StopReason, Workflow};
@@ -489,18 +497,23 @@ impl Job {
     /// let import = Workflow::new("import").store(store.clone());
     /// import.run([1], |_: u32, _| async { Err::<(), _>("no stock") }).await?;
     /// let job = Job::get(&store, "import-1").await?;
-    /// assert_eq!(job.status_with(&store.counts(&job.id).await?), JobStatus::Finished);
+    /// let counts = store.counts(&job.id).await?;
+    /// assert_eq!(job.status_with(&counts, store.now()), JobStatus::Finished);
     ///
     /// DeadLetters::new(store.clone()).retry(&[Filter::job(&job.id)], Redrive::new()).await?;
     /// let reopened = JobStatus::Stopped { reason: StopReason::Reopened };
-    /// assert_eq!(job.status_with(&store.counts(&job.id).await?), reopened);
+    /// let counts = store.counts(&job.id).await?;
+    /// assert_eq!(job.status_with(&counts, store.now()), reopened);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn status_with(&self, counts: &Counts) -> JobStatus {
+    pub fn status_with(&self, counts: &Counts, now: Timestamp) -> JobStatus {
         match &self.status {
             JobStatus::Finished if counts.unfinished() > 0 => {
                 JobStatus::Stopped { reason: StopReason::Reopened }
+            }
+            JobStatus::Running if !self.workers.is_empty() && !self.is_live(now) => {
+                JobStatus::Stopped { reason: StopReason::WorkersGone }
             }
             status => status.clone(),
         }
@@ -737,7 +750,8 @@ impl Job {
 
     /// Cancels the rest of a job without workers: items that have not ended are skipped,
     /// with a failure of class `cancelled`, and the job is finished. Returns how many items were
-    /// skipped. Items that a worker still holds are left to it.
+    /// skipped. The leases of dead workers end at once; items that another worker still holds are
+    /// left to it.
     ///
     /// ```
     /// # use retry_workflow::store::NewItem;
@@ -757,10 +771,31 @@ impl Job {
     pub async fn cancel(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
         let why = Failure::new("cancelled", "the job was cancelled");
         let of_job = Filter::job(id);
+        let workers = Self::find(store, id).await?.map_or_else(Vec::new, |job| job.workers);
+        let dead: Vec<_> = workers.into_iter().filter(WorkerRecord::is_dead).collect();
+        WorkerRecord::end_leases(store, id, &dead).await?;
         let skip = || Alteration::Skip(why.clone());
-        let all = in_batches(|| store.alter(&of_job, skip(), AT_ONCE, store.now())).await?;
+        let mut all = in_batches(|| store.alter(&of_job, skip(), AT_ONCE, store.now())).await?;
+        // Items with an expired lease are left. A claim writes the attempts that were lost.
+        for selection in [Selection::Items { max: AT_ONCE, starts: 0 }, Selection::Suspect] {
+            loop {
+                let now = store.now();
+                let left = store.claim(id, "cancel", now, selection, SKIP_LEASE).await?;
+                let skip = |lease: Lease| {
+                    Settlement::new(lease.key, Settled::Skipped(Some(why.clone())), Vec::new())
+                };
+                let skipped: Vec<_> = left.into_iter().map(skip).collect();
+                if skipped.is_empty() {
+                    break;
+                }
+                let skipped = store.settle(skipped, Vec::new(), store.now()).await?;
+                let skipped = skipped.into_iter().filter(|is_skipped| *is_skipped).count();
+                all = all.saturating_add(u64::try_from(skipped).unwrap_or(u64::MAX));
+            }
+        }
         let now = store.now();
         Self::update(store, id, |job| {
+            job.workers.retain(|worker| worker.is_live(now));
             job.status = JobStatus::Finished;
             job.ended = Some(now);
             // The input is not going to be read any more.
@@ -853,6 +888,9 @@ const JOBS_AT_ONCE: usize = 500;
 
 /// The number of items in one transaction, so that other writers do not wait for long.
 const AT_ONCE: usize = 5_000;
+
+/// The lease of an item that is being skipped.
+const SKIP_LEASE: Duration = Duration::from_secs(30);
 
 /// Changes [`AT_ONCE`] items at a time until there are fewer, and returns how many there were.
 async fn in_batches<'a>(change: impl Fn() -> StoreFuture<'a, u64>) -> Result<u64, StoreError> {

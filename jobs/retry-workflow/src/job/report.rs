@@ -124,7 +124,7 @@ impl JobReport {
     pub async fn load(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
         let Some(mut job) = Job::find(store, job).await? else { return Ok(None) };
         let counts = store.counts(&job.id).await?;
-        job.status = job.status_with(&counts);
+        job.status = job.status_with(&counts, store.now());
         let failed = Filter::job(&job.id).states([ItemState::Dead, ItemState::Skipped]);
         let mut groups =
             if counts.failed() == 0 { Vec::new() } else { store.stats(&failed, None).await? };

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
+use crate::item::record::Filter;
+use crate::store::{Alteration, Store, StoreError};
 
 /// A worker of a job, in the job's record: written when it begins, updated while it lives, and
 /// removed when it ends.
@@ -46,6 +48,20 @@ impl WorkerRecord {
         self.is_on_this_machine()
             && self.started.is_some()
             && system::started(self.process) != self.started
+    }
+
+    /// Ends the leases of workers that are known to be dead, and returns how many they held.
+    pub(crate) async fn end_leases(
+        store: &dyn Store,
+        job: &str,
+        dead: &[Self],
+    ) -> Result<u64, StoreError> {
+        if dead.is_empty() {
+            return Ok(0);
+        }
+        let names = dead.iter().map(|worker| worker.worker.clone()).collect();
+        let expired = Alteration::Expire(names);
+        store.alter(&Filter::job(job), expired, usize::MAX, store.now()).await
     }
 
     /// Returns whether its process is one of this machine, so that its number can be looked up here.

@@ -1,9 +1,11 @@
 //! Users who change jobs and their items.
 
+use std::time::Duration;
+
 use retry_tests_support::events;
-use retry_workflow::store::AttemptOutcome;
+use retry_workflow::store::{AttemptOutcome, NewItem, Selection};
 use retry_workflow::{
-    DeadLetters, Filter, MemoryStore, Operator, Redrive, Store, Workflow, keyed, policy,
+    DeadLetters, Filter, Job, MemoryStore, Operator, Redrive, Store, Workflow, keyed, policy,
 };
 
 /// `orders-1`, with three dead letters.
@@ -55,4 +57,19 @@ async fn only_the_re_drive_of_a_user_is_in_the_history() {
     assert_eq!((row.outcome, &*row.worker), (AttemptOutcome::Redriven, "ada"));
     assert_eq!((row.run, row.attempt, row.started), (1, 0, now));
     assert_eq!(store.counts("orders-1").await.unwrap().attempts, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_of_another_machine_is_cancelled_when_it_ends() {
+    let store = MemoryStore::new();
+    Job::create(&store, "orders", None).await.unwrap();
+    let items = ["1", "2", "3"].map(|id| NewItem::new(id, "1")).to_vec();
+    store.enqueue("orders-1", items, store.now()).await.unwrap();
+    let (one, lease) = (Selection::Items { max: 1, starts: 1 }, Duration::from_secs(20));
+    store.claim("orders-1", "elsewhere", store.now(), one, lease).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    assert_eq!(Operator::new(store.clone(), "ada").cancel("orders-1", &[]).await, Ok(3));
+    assert!(begun.elapsed() >= lease);
+    let counts = store.counts("orders-1").await.unwrap();
+    assert_eq!((counts.skipped, counts.leased, counts.lost), (3, 0, 1));
 }

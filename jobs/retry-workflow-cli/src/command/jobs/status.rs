@@ -130,10 +130,7 @@ impl Status {
         }
         let id = argument(&job.id);
         if *is_unfinished {
-            // A process that was killed could not record that it stopped.
-            let perhaps =
-                if job.status == "running" { "   (if no process works on it)" } else { "" };
-            screen.line(format_args!("resume    retry-workflow{flag} resume {id}{perhaps}"))?;
+            screen.line(format_args!("resume    retry-workflow{flag} resume {id}"))?;
         } else if *is_finish_due {
             let text = match finishes {
                 Some(process) => format!("its steps run in process {process}"),
@@ -171,6 +168,8 @@ fn when(job: &JobSummary, screen: &Screen) -> String {
     let status = screen.paint(tone, job.status);
     match job.ended {
         Some(ended) if job.status != "running" => format!("{status} at {}", moment(ended)),
+        // It was killed, and could not record when.
+        None if job.status == "stopped" => status,
         _ => format!("{status} since {}", moment(job.created)),
     }
 }

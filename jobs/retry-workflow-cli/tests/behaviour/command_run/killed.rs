@@ -32,7 +32,7 @@ fn a_killed_job_resumes_its_unfinished_items() {
     let status = place.ends(0, &["status"]);
     // "until …", or "that is gone", once the lease is over.
     status.says("leases    ").says(" with a worker ");
-    status.says("status    running since ").says("(if no process works on it)");
+    status.says("status    stopped\n").says("the process that worked on it is gone");
     let recorded = place.objects(&["items", "list", "job-1", "--state", "succeeded"]);
     let recorded: Vec<_> = recorded.iter().map(|item| item["id"].as_str().unwrap()).collect();
     let ran = place.ends(0, &["resume"]);

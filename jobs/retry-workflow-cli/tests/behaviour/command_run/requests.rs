@@ -1,6 +1,6 @@
 //! `pause`, `cancel`, `--deadline` and `dlq retry --edit`: changing a job from another terminal.
 
-use super::support::{Place, until};
+use super::support::{Place, stores, until};
 
 /// A map over six items, two at a time; each takes a moment.
 fn place(work: &str) -> Place {
@@ -84,6 +84,27 @@ fn a_job_without_a_worker_is_cancelled_immediately() {
     place.ends(1, &["run", "job.yml"]);
     place.ends(0, &["cancel", "job-1"]).says("job-1 is cancelled: 0 items skipped");
     place.ends(0, &["resume"]).says("every job in this store has ended");
+}
+
+#[test]
+fn a_killed_job_is_not_running_and_cancelled_as_a_whole() {
+    for store in stores() {
+        let place = place("echo \"begin $1\" >> log; sleep 60").on(store);
+        let running = place.spawn(&["run", "job.yml"]);
+        until("two have begun", || place.read("log").lines().count() >= 2);
+        running.signal("KILL");
+        running.ended();
+        for status in [place.object(&["status"]), place.objects(&["jobs"]).remove(0)] {
+            assert_eq!(status["status"], "stopped", "{status}");
+            assert!(status["reason"].as_str().unwrap().contains("is gone"), "{status}");
+        }
+        place.ends(0, &["cancel", "job-1"]).says("job-1 is cancelled: 6 items skipped");
+        let status = place.object(&["status"]);
+        let counts = &status["counts"];
+        assert_eq!((&counts["skipped"], &counts["leased"]), (&6.into(), &0.into()), "{status}");
+        assert_eq!(status["status"], "finished", "{status}");
+        place.ends(0, &["resume"]).says("every job in this store has ended");
+    }
 }
 
 #[test]

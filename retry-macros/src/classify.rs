@@ -1,5 +1,4 @@
-//! `#[derive(Classify)]`, which gives each variant of an error a class, and `#[classifies]`, which
-//! gives a class to an error type of another crate.
+//! `#[derive(Classify)]`, which gives each variant of an error a class.
 //!
 //! ```text
 //! // Input:
@@ -32,7 +31,6 @@
 //! decides about each variant) and `expand`.
 
 mod expand;
-pub(crate) mod rule;
 mod shape;
 pub(crate) mod words;
 

@@ -12,8 +12,7 @@
 //! - **expand**: `expand` (the loop, the policy, and the rules that only const evaluation can
 //!   check), `docs` (the section "Retries").
 //!
-//! `tokens` is below all of them. `#[derive(Classify)]` and `#[classifies]` are apart, in
-//! `classify`.
+//! `tokens` is below all of them. `#[derive(Classify)]` is apart, in `classify`.
 
 mod args;
 mod classify;
@@ -37,12 +36,6 @@ pub fn retry(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Classify, attributes(classify))]
 pub fn derive_classify(item: TokenStream) -> TokenStream {
     classify::derive(item.into()).into()
-}
-
-/// See `retry_runtime::classifies`.
-#[proc_macro_attribute]
-pub fn classifies(args: TokenStream, item: TokenStream) -> TokenStream {
-    classify::rule::classifies(args.into(), item.into()).into()
 }
 
 /// See `retry_runtime::retrying`.

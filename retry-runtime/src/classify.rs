@@ -2,7 +2,7 @@
 //! only where no type is known.
 //!
 //! Types of the program that state their class with `#[derive(Classify)]` are known anywhere in a
-//! chain of sources. The same applies to types that a function with `#[classifies]` classifies.
+//! chain of sources. The same applies to types that a rule of [`register`] classifies.
 //!
 //! A class describes a failure; it does not decide whether it is retried. The policy's `retry_on`
 //! and `abort_on` decide that.

@@ -79,7 +79,6 @@
 //!
 //! - [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
 //!   name.
-//! - `#[classifies]` is rejected; [`classify::register`] does the same.
 //! - An error with `#[derive(Classify)]` is classified where it is returned, but not inside another
 //!   error.
 //!
@@ -432,38 +431,6 @@ pub use retry_macros::retry;
 /// Classify`, which the types that [`classify::error`] lists implement.
 #[cfg(feature = "macros")]
 pub use retry_macros::Classify;
-
-/// Sets the class of an error type of another crate, wherever it stands in a chain.
-///
-/// ```
-/// use retry_runtime::{Class, classifies, classify};
-/// # mod queue {
-/// #     #[derive(Debug)]
-/// #     pub struct PublishError { pub is_full: bool }
-/// #     impl std::fmt::Display for PublishError {
-/// #         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("not published") }
-/// #     }
-/// #     impl std::error::Error for PublishError {}
-/// # }
-///
-/// #[classifies]
-/// fn queue(error: &queue::PublishError) -> Option<Class> {
-///     error.is_full.then_some(Class::RATE_LIMIT)
-/// }
-///
-/// let error = std::io::Error::other(queue::PublishError { is_full: true });
-/// assert_eq!(classify::error(&error), Class::RATE_LIMIT);
-/// ```
-///
-/// [`None`] leaves the error to its text and to what it wraps. The function is registered when the
-/// program is linked; [`classify::register`] does the same at runtime. Each rule takes some
-/// nanoseconds of a failure.
-///
-/// If a function returns that very type, instead of wrapping it, the rule does not apply: the type
-/// could borrow, so it cannot be compared. The option `classify = queue` of [`retry`](macro@retry)
-/// does it there.
-#[cfg(feature = "macros")]
-pub use retry_macros::classifies;
 
 /// Creates a policy that is checked at compile time, in a `const` or anywhere else.
 ///

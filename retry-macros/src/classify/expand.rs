@@ -10,7 +10,7 @@ use super::shape::{Decides, Field, Shape, Variant, is_parameter};
 use crate::tokens::hygiene::{SpanRange, quote};
 
 /// Returns the path of this library.
-pub(super) fn library(krate: Option<&Path>) -> TokenStream {
+fn library(krate: Option<&Path>) -> TokenStream {
     match krate {
         Some(path) => path.to_token_stream(),
         None => quote!(::retry_runtime),

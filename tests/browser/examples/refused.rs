@@ -1,19 +1,13 @@
 //! A program that cannot work in a browser: for it, this does not compile, and `.ci/run` reads the
 //! message.
 
-use std::fmt;
 use std::io;
 
-use retry_runtime::{Class, classifies, retry, retrying};
+use retry_runtime::{retry, retrying};
 
 #[retry(attempts = 3)]
 fn stops_the_page() -> io::Result<()> {
     Ok(())
-}
-
-#[classifies]
-fn is_gathered_by_a_linker(_: &fmt::Error) -> Option<Class> {
-    None
 }
 
 fn main() {

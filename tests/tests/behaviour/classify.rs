@@ -1,4 +1,4 @@
-//! `#[derive(Classify)]`, `#[classifies]` and `classify = …`: the class of the program's own
+//! `#[derive(Classify)]`, `classify::register` and `classify = …`: the class of the program's own
 //! errors, and of those of other crates.
 
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 use retry_runtime::http::StatusError;
 use retry_runtime::matchers::{conflict, network, transient};
-use retry_runtime::{Class, Classify, Interrupted, Policy, Retrier, classifies, classify, retry};
+use retry_runtime::{Class, Classify, Interrupted, Policy, Retrier, classify, retry};
 use retry_workflow::Failure;
 use thiserror::Error as ThisError;
 use tokio::time::Instant;
@@ -250,13 +250,13 @@ mod queue {
     pub(super) struct PublishError(pub(super) u8);
 }
 
-#[classifies]
 fn of_the_queue(error: &queue::PublishError) -> Option<Class> {
     (error.0 == 1).then_some(Class::RATE_LIMIT)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_registered_rule_classifies_a_foreign_type() {
+    classify::register(of_the_queue);
     #[retry(attempts = 2, retry_on = [rate_limit])]
     async fn publish(code: u8, calls: &mut u32) -> anyhow::Result<()> {
         *calls += 1;
@@ -275,6 +275,7 @@ async fn a_registered_rule_classifies_a_foreign_type() {
 
 #[test]
 fn a_registered_rule_classifies_the_field_of_a_derived_type() {
+    classify::register(of_the_queue);
     #[derive(Debug, ThisError, Classify)]
     enum Failure {
         #[error(transparent)]

@@ -6,19 +6,12 @@ use core::marker::PhantomData;
 use crate::classify::known::held;
 use crate::classify::{Class, Classify, Hint};
 
-/// The registered rule about one type.
+/// The entry of a type that classifies itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     pub(super) class: fn(&(dyn Error + 'static)) -> Option<Class>,
-    /// Only a type that classifies itself has a hint, or the information that it has none.
+    /// `None` for another type; the hint of this one, which may be none.
     pub(super) hint: fn(&(dyn Error + 'static)) -> Option<Option<Hint>>,
-}
-
-impl Rule {
-    /// Creates a rule about a type of another crate.
-    pub const fn new(class: fn(&(dyn Error + 'static)) -> Option<Class>) -> Self {
-        Self { class, hint: |_| None }
-    }
 }
 
 /// The probe of whether a type is an [`Error`], and so can stand in a chain. Its own constant is
@@ -37,7 +30,7 @@ impl<T: Classify + Error + 'static> Probe<T> {
 /// See [`Probe`].
 pub trait NotAnError {
     /// The type is in no chain.
-    const RULE: Rule = Rule::new(|_| None);
+    const RULE: Rule = Rule { class: |_| None, hint: |_| None };
 }
 
 impl<T> NotAnError for Probe<T> {}
@@ -63,11 +56,3 @@ pub trait NoSource {
 }
 
 impl<T> NoSource for SourceOf<'_, T> {}
-
-/// Applies a rule to one link.
-pub fn apply<E: Error + 'static>(
-    link: &(dyn Error + 'static),
-    rule: fn(&E) -> Option<Class>,
-) -> Option<Class> {
-    held::<E>(link).and_then(rule)
-}

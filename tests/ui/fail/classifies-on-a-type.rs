@@ -1,6 +1,0 @@
-use retry_runtime::{Class, classifies};
-
-#[classifies]
-struct Failure(Class);
-
-fn main() {}

@@ -45,8 +45,6 @@ pub use crate::outcome::error::IntoError;
 pub use crate::outcome::interrupted::{AttemptError, Interrupted};
 pub use crate::outcome::{Continue, Fallback, FallbackNow, Interruptible, Outcome, Plain};
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
-#[cfg(feature = "testing")]
-pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1};
 pub use crate::protect::breaker::CircuitBreaker;
 pub use crate::site::Site;
 #[cfg(feature = "sites")]

@@ -11,8 +11,6 @@ use retry_rules::suggest;
 
 use crate::base::sync::Arc;
 use crate::protect::as_breaker::PerTest as _;
-#[cfg(feature = "macros")]
-use crate::protect::as_breaker::RETRY_BREAKERS_0_1;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::Site;
@@ -120,50 +118,6 @@ impl Testing {
         self.plan(name, PlannedFailure::from_fn(error), None)
     }
 
-    /// Makes the next `times` attempts of a function that returns an `Option` return `None`.
-    ///
-    /// ```
-    /// # use retry_runtime::{retry, testing};
-    /// #[retry(attempts = 3, name = "doc.miss")]
-    /// fn find() -> Option<u32> {
-    ///     Some(7)
-    /// }
-    ///
-    /// let retries = testing::start();
-    /// retries.skip_waits();
-    /// retries.miss("doc.miss", 2);
-    /// assert_eq!(find(), Some(7));
-    /// assert_eq!(retries.attempts("doc.miss").len(), 3);
-    /// ```
-    ///
-    /// # Panics
-    /// The same as for [`fail`](Self::fail).
-    #[track_caller]
-    pub fn miss(&self, name: &str, times: u32) -> &Self {
-        self.plan(name, PlannedFailure::Missing, Some(times))
-    }
-
-    /// Makes all further attempts of a function that returns an `Option` return `None`.
-    ///
-    /// ```
-    /// # use retry_runtime::{retry, testing};
-    /// # #[retry(attempts = 3, name = "doc.miss_always")]
-    /// # fn find() -> Option<u32> {
-    /// #     Some(7)
-    /// # }
-    /// let retries = testing::start();
-    /// retries.skip_waits();
-    /// retries.miss_always("doc.miss_always");
-    /// assert_eq!(find(), None);
-    /// ```
-    ///
-    /// # Panics
-    /// The same as for [`fail`](Self::fail).
-    #[track_caller]
-    pub fn miss_always(&self, name: &str) -> &Self {
-        self.plan(name, PlannedFailure::Missing, None)
-    }
-
     #[track_caller]
     fn plan(&self, name: &str, failure: PlannedFailure, times: Option<u32>) -> &Self {
         let planned_at = Location::caller();
@@ -175,35 +129,6 @@ impl Testing {
             )
         }
         self
-    }
-
-    /// Returns this test's own instance of a function's inline breaker: `breaker(…)`.
-    ///
-    /// ```
-    /// use retry_runtime::{RetryError, retry, testing};
-    ///
-    /// #[retry(breaker(failure_threshold = 2), name = "doc.breaker_of")]
-    /// fn query() -> Result<u32, RetryError<String>> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// let retries = testing::start();
-    /// retries.breaker_of("doc.breaker_of").force_open();
-    /// assert!(query().is_err());
-    /// ```
-    ///
-    /// # Panics
-    /// If no annotated function has this name, or if that function has no inline breaker.
-    #[track_caller]
-    pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
-        let site = known(name);
-        let mut all = RETRY_BREAKERS_0_1.iter();
-        match all.find(|in_place| in_place.site.name() == site.name()) {
-            Some(in_place) => self.breaker(in_place.breaker),
-            None => panic!(
-                "the function `{name}` has no inline breaker: for a shared one, use `breaker(&DB)`"
-            ),
-        }
     }
 }
 

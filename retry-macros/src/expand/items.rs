@@ -81,17 +81,6 @@ impl Expansion<'_> {
                 static __RETRY_BREAKER: __retry::CircuitBreaker =
                     __retry::breaker_in_place(#name, __RETRY_BREAKER_CONFIG);
             });
-            if cfg!(feature = "testing") {
-                items.extend(quote! {
-                    __retry::for_tests! {
-                        __retry::linked! {
-                            RETRY_BREAKERS_0_1,
-                            static __RETRY_IN_PLACE: __retry::InPlace =
-                                __retry::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER };
-                        }
-                    }
-                });
-            }
             items.extend(policy::assertions(&breaker.checked.unchecked, false, |rules| {
                 let config = quote!(&__RETRY_BREAKER_CONFIG);
                 let broken = quote!(__retry::Rules::broken_by_breaker(#config, #written));

@@ -193,20 +193,3 @@ macro_rules! per_test {
 per_test!(CircuitBreaker);
 #[cfg(feature = "testing")]
 per_test!(RetryQuota);
-
-/// The inline breaker of an annotated function, collected by the linker for tests, because tests
-/// have no name with which to refer to it.
-#[cfg(feature = "testing")]
-#[derive(Clone, Copy, Debug)]
-pub struct InPlace {
-    /// The function.
-    pub site: &'static crate::site::Site,
-    /// Its breaker.
-    pub breaker: &'static CircuitBreaker,
-}
-
-#[cfg(feature = "testing")]
-crate::base::linked::linked! {
-    /// All inline breakers.
-    pub static RETRY_BREAKERS_0_1: [InPlace];
-}

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use super::{AttemptRecord, TestHooks, current};
 use crate::base::name::Name;
 use crate::base::sync::{Arc, lock};
+use crate::outcome::Missing;
 use crate::outcome::error::RetryError;
 pub use crate::outcome::interruption::Returns;
 use crate::site::Site;
@@ -20,16 +21,14 @@ type Make = dyn Fn() -> Box<dyn Any> + Send + Sync;
 
 /// The failure of an attempt.
 #[derive(Clone)]
-pub(crate) enum PlannedFailure {
-    /// With an error.
-    Error { make: Arc<Make>, type_name: &'static str },
-    /// With `None`.
-    Missing,
+pub(crate) struct PlannedFailure {
+    make: Arc<Make>,
+    type_name: &'static str,
 }
 
 impl PlannedFailure {
     pub(crate) fn from_fn<E: Any>(error: impl Fn() -> E + Send + Sync + 'static) -> Self {
-        Self::Error { make: Arc::new(move || Box::new(error())), type_name: type_name::<E>() }
+        Self { make: Arc::new(move || Box::new(error())), type_name: type_name::<E>() }
     }
 }
 
@@ -65,7 +64,7 @@ impl fmt::Display for Unused {
         }
         f.write_str(
             "the test ended before these functions made enough attempts: plan fewer failures, or \
-             all that follow, with `fail_always` or `miss_always`",
+             all that follow, with `fail_always`",
         )
     }
 }
@@ -142,30 +141,7 @@ pub trait CanFail<T, E> {
 impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Result<T, E>> {
-        let (failure, planned_at) = next_failure(site)?;
-        let PlannedFailure::Error { make, type_name: planned } = failure else {
-            panic_at(
-                site,
-                planned_at,
-                format_args!("returns a `Result`: plan its failures with `fail`, not `miss`"),
-            )
-        };
-        let last = match make().downcast::<E>() {
-            Ok(error) => Some(*error),
-            // The error that the function itself returns.
-            Err(other) => other.downcast::<RetryError<E>>().ok().and_then(|it| it.into_last()),
-        };
-        match last {
-            Some(error) => Some(Err(error)),
-            None => panic_at(
-                site,
-                planned_at,
-                format_args!(
-                    "has a body that fails with `{}`, but `{planned}` is planned",
-                    type_name::<E>()
-                ),
-            ),
-        }
+        planned(site).map(Err)
     }
 }
 
@@ -178,15 +154,21 @@ pub trait CanMiss<T> {
 impl<T> CanMiss<T> for Returns<Option<T>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Option<T>> {
-        match next_failure(site)? {
-            (PlannedFailure::Missing, _) => Some(None),
-            (PlannedFailure::Error { .. }, planned_at) => panic_at(
-                site,
-                planned_at,
-                format_args!("returns an `Option`: plan its failures with `miss`, not `fail`"),
-            ),
-        }
+        planned(site).map(|Missing| None)
     }
+}
+
+/// Returns the planned error of the attempt that begins now.
+fn planned<E: Any>(site: &Site) -> Option<E> {
+    let (PlannedFailure { make, type_name: planned }, planned_at) = next_failure(site)?;
+    let last = match make().downcast::<E>() {
+        Ok(error) => Some(*error),
+        // The error that the function itself returns.
+        Err(other) => other.downcast::<RetryError<E>>().ok().and_then(|it| it.into_last()),
+    };
+    let fails_with = type_name::<E>();
+    let why = format_args!("has a body that fails with `{fails_with}`, but `{planned}` is planned");
+    Some(last.unwrap_or_else(|| panic_at(site, planned_at, why)))
 }
 
 /// Found otherwise, because it needs one more reference.

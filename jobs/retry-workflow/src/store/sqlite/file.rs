@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
 use super::layout::{APPLICATION, LAYOUT, Layout, UNRELEASED, columns};
@@ -85,6 +86,9 @@ fn connect(path: &Path, flags: OpenFlags, options: &SqliteOptions) -> rusqlite::
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(options.patience.at_a_time())?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Without it, a statement is compiled again for each new value of a parameter that may select
+    // a partial index.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
 }

@@ -12,7 +12,7 @@ use retry_board::Board;
 use retry_runtime::{
     BreakerConfig, Breakers, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry,
 };
-use retry_workflow::{ErrorPolicy, Graph, MemoryStore, Task, Workflow, keyed, policy};
+use retry_workflow::{ErrorPolicy, Graph, SqliteStore, Task, Workflow, keyed, policy};
 use tokio::time::sleep;
 
 static BANK: CircuitBreaker = CircuitBreaker::new(
@@ -61,7 +61,7 @@ async fn traffic(began: Instant) {
 }
 
 /// A job with many items, some of which fail in different ways.
-async fn import(store: MemoryStore) {
+async fn import(store: SqliteStore) {
     let countries = ["DE", "FR", "UK", "US", "CH"];
     let orders = keyed(1..=6_000_u32, |n| format!("order-{n}"));
     let report = Workflow::new("import-orders")
@@ -93,7 +93,7 @@ async fn import(store: MemoryStore) {
 }
 
 /// Tasks that depend on one another: one fails, and its dependents are skipped.
-async fn release(store: MemoryStore) {
+async fn release(store: SqliteStore) {
     let quick = |name: &'static str, needs: &'static [&'static str]| {
         Task::new(name, move |_| async move {
             sleep(Duration::from_secs(2)).await;
@@ -144,7 +144,7 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Arguments { listen, time } = arguments()?;
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     // A handler that panics is a failure of its item, and not worth printing here.
     std::panic::set_hook(Box::new(|_| {}));
     tokio::spawn(traffic(Instant::now()));

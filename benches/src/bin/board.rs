@@ -15,7 +15,7 @@ use retry_benches::child::make_calls;
 use retry_benches::names::ATTRIBUTE;
 use retry_board::Board;
 use retry_workflow::store::IntoStore;
-use retry_workflow::{ItemRecord, Job, MemoryStore, SqliteStore, Store, Timestamp};
+use retry_workflow::{ItemRecord, Job, SqliteStore, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -42,7 +42,7 @@ fn main() {
         "calls" => make_calls(ATTRIBUTE, number(on)),
         "watched-calls" => {
             let board = Board::new();
-            let app = board.jobs(MemoryStore::new()).merge(board.policies());
+            let app = board.jobs(SqliteStore::in_memory()).merge(board.policies());
             make_calls(ATTRIBUTE, number(on));
             drop(app);
         }

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{IntoStore, NewItem, Synchronous};
-use retry_workflow::{Job, MemoryStore, SqliteStore, Store, Timestamp, Workflow};
+use retry_workflow::{Job, SqliteStore, Store, Timestamp, Workflow};
 use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -51,7 +51,6 @@ fn main() {
         let spent = match what.as_str() {
             "workflow" => workflow(open(Synchronous::Normal), items, at_a_time).await,
             "full" => workflow(open(Synchronous::Full), items, at_a_time).await,
-            "memory" => workflow(MemoryStore::new(), items, at_a_time).await,
             "store" => store_alone(open(Synchronous::Normal), items, at_a_time).await,
             "postgres" => on_postgres(file, |store, _| workflow(store, items, at_a_time)).await,
             "postgres-helped" => {

@@ -150,12 +150,11 @@ impl Row {
 }
 
 /// In the order of the table.
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 11] = [
     Row::of("100,000 items, 10 at a time", Racer::ours("workflow", 100_000, 10))
         .beside(&[("the store alone, by 100 items", Racer::ours("store", 100_000, 100))]),
     Row::of("100,000 items, 100 at a time", Racer::ours("workflow", 100_000, 100)),
     Row::of("100,000 items, `Synchronous::Full`", Racer::ours("full", 100_000, 10)),
-    Row::of("100,000 items, `MemoryStore`", Racer::ours("memory", 100_000, 10)),
     Row::of("1,000,000 items, 10 at a time", Racer::ours("workflow", 1_000_000, 10)),
     Row::of("10,000 items, 10 at a time", Racer::ours("workflow", 10_000, 10))
         .beside(&[("apalis", Racer::peer("apalis", 10_000, 10))]),

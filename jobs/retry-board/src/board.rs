@@ -33,12 +33,12 @@ use crate::streams::Streams;
 /// ```
 /// use retry_board::Board;
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
-/// use retry_workflow::MemoryStore;
+/// use retry_workflow::SqliteStore;
 ///
 /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
 ///
 /// let board = Board::new().host("jobs.example.org").breaker(&DB);
-/// let app = board.jobs(MemoryStore::new()).merge(board.policies());
+/// let app = board.jobs(SqliteStore::in_memory()).merge(board.policies());
 /// ```
 #[derive(Clone)]
 #[must_use = "settings do nothing until pages are made with them"]
@@ -144,9 +144,9 @@ impl Board {
     ///
     /// ```
     /// # use retry_board::Board;
-    /// # use retry_workflow::MemoryStore;
+    /// # use retry_workflow::SqliteStore;
     /// let board = Board::new();
-    /// let app: axum::Router = board.jobs(MemoryStore::new()).merge(board.policies());
+    /// let app: axum::Router = board.jobs(SqliteStore::in_memory()).merge(board.policies());
     /// ```
     ///
     /// # Panics

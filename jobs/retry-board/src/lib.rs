@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use axum::Router;
-//! use retry_workflow::MemoryStore;
+//! use retry_workflow::SqliteStore;
 //!
-//! # let store = MemoryStore::new();
+//! # let store = SqliteStore::in_memory();
 //! let app: Router =
 //!     Router::new().nest_service("/retry", retry_board::jobs(store).merge(retry_board::policies()));
 //! ```
@@ -27,9 +27,9 @@
 //!
 //! ```
 //! use retry_board::{Board, Token};
-//! use retry_workflow::MemoryStore;
+//! use retry_workflow::SqliteStore;
 //!
-//! # let store = MemoryStore::new();
+//! # let store = SqliteStore::in_memory();
 //! let board = Board::new()
 //!     .token(Token::new("correct horse battery staple")?)
 //!     .host("jobs.example.org")

@@ -29,7 +29,7 @@ static DEFAULT: LazyLock<Board> = LazyLock::new(Board::new);
 /// Returns the pages of the jobs in a store, read-only, with the default settings of a [`Board`].
 ///
 /// ```
-/// # let store = retry_workflow::MemoryStore::new();
+/// # let store = retry_workflow::SqliteStore::in_memory();
 /// let app: axum::Router = retry_board::jobs(store);
 /// ```
 pub fn jobs(store: impl IntoStore) -> Router {
@@ -51,8 +51,8 @@ impl Board {
     ///
     /// ```
     /// # use retry_board::Board;
-    /// # use retry_workflow::MemoryStore;
-    /// let app = axum::Router::new().nest("/retry", Board::new().jobs(MemoryStore::new()));
+    /// # use retry_workflow::SqliteStore;
+    /// let app = axum::Router::new().nest("/retry", Board::new().jobs(SqliteStore::in_memory()));
     /// ```
     pub fn jobs(&self, store: impl IntoStore) -> Router {
         let store = store.into_store();

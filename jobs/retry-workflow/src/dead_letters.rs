@@ -22,7 +22,7 @@ use crate::store::Store;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use retry_workflow::*;
-/// # let store = MemoryStore::new();
+/// # let store = SqliteStore::in_memory();
 /// # let letter = r#"{"job":"orders","id":"17","payload":"{}","correlation":"orders/17","state":"dead",
 /// #   "run":0,"attempt":3,"ended":"2026-11-21T08:00:00Z","failure":{"class":"timeout",
 /// #   "message":"no answer after 30s","signature":"no answer after <n>s"}}"#.replace('\n', "");

@@ -130,7 +130,7 @@ impl Graph {
     ///
     /// ```
     /// use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem};
-    /// use retry_workflow::{Graph, MemoryStore, Store, Work};
+    /// use retry_workflow::{Graph, SqliteStore, Store, Work};
     ///
     /// struct Measure;
     ///
@@ -142,7 +142,7 @@ impl Graph {
     ///
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let graph = Graph::new("survey").store(store.clone());
     /// graph.work("plan", &[], Measure).work("measure", &["plan"], Measure).run().await?;
     ///
@@ -170,10 +170,10 @@ impl Graph {
     /// until re-driven.
     ///
     /// ```
-    /// # use retry_workflow::{Graph, MemoryStore, Task};
+    /// # use retry_workflow::{Graph, SqliteStore, Task};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let publish = |is_fixed: bool| {
     ///     let render = Task::new("render", move |_| async move {
     ///         if is_fixed { Ok(()) } else { Err("no template") }
@@ -215,14 +215,14 @@ impl Graph {
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run(self) -> Result<JobReport, WorkflowError> {
-        let Self { runner, needs, tasks, policies, redrives_dead } = self;
+        let Self { mut runner, needs, tasks, policies, redrives_dead } = self;
         let dependencies = Arc::new(Dependencies::new(&needs)?);
         for policy in policies {
             policy.validate().map_err(WorkflowError::Policy)?;
         }
         runner.check()?;
         let job = runner.job().await?;
-        let store = Arc::clone(&runner.store);
+        let store = runner.own_store()?;
         dependencies.keep(&*store, &job.id).await?;
         let needs = Arc::clone(&dependencies);
         let mut source =

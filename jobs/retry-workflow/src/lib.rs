@@ -50,7 +50,7 @@
 //! - [`DeadLetters`]: list, show, count, re-drive, purge, export, import
 //! - [`Search`]: items by a text in their failures, or by a condition on their payloads
 //! - [`Operator`]: a user who changes jobs and items; each action is an event
-//! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
+//! - [`store`]: [`SqliteStore`], and the trait for others
 //! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a [`JobRunner`]
 //!   runs
 //!
@@ -136,7 +136,7 @@ pub use search::Search;
 #[doc(inline)]
 pub use store::SqliteStore;
 #[doc(inline)]
-pub use store::{MemoryStore, Store, StoreError};
+pub use store::{Store, StoreError};
 pub use workflow::Workflow;
 
 pub mod work {

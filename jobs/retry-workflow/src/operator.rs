@@ -17,11 +17,11 @@ const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Each action is an event of [`audit`], once it is done.
 ///
 /// ```
-/// use retry_workflow::{Filter, MemoryStore, Operator, Redrive};
+/// use retry_workflow::{Filter, SqliteStore, Operator, Redrive};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
-/// let ada = Operator::new(MemoryStore::new(), "ada");
+/// let ada = Operator::new(SqliteStore::in_memory(), "ada");
 /// // The event: user="ada" action="re-drive" object="job import-1, class timeout" count=0
 /// let taken = ada.redrive(Filter::job("import-1").class("timeout"), Redrive::new()).await?;
 /// assert_eq!(taken, 0);

@@ -1,7 +1,7 @@
 //! [`Store`]: where a job lives. Time is passed in, and nothing sleeps in here except a wait for a
 //! change.
 //!
-//! [`MemoryStore`] is for tests, [`SqliteStore`] for jobs that outlive their process.
+//! [`SqliteStore`] is for jobs that outlive their process, and in memory for tests.
 //! `PostgresStore`, for jobs on many machines, is in the crate `retry-workflow-postgres`. Nothing
 //! above this trait knows SQL.
 
@@ -11,12 +11,10 @@ mod check;
 pub mod codes;
 mod error;
 mod imported;
-mod memory;
 #[doc(hidden)]
 pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod tally;
 mod values;
 
 use std::future::Future;
@@ -29,7 +27,6 @@ pub use self::changes::Changes;
 pub use self::check::comparison;
 pub use self::check::{Disagreement, StoreCheck};
 pub use self::error::StoreError;
-pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 pub use crate::item::alteration::Alteration;
@@ -75,16 +72,6 @@ pub fn check_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> StoreResult<()> 
     }
 }
 
-/// Refuses long ids of new items.
-pub(crate) fn check_new(job: &str, items: &[NewItem]) -> StoreResult<()> {
-    check_ids(std::iter::once(job).chain(items.iter().map(|item| item.id.as_str())))
-}
-
-/// Refuses long ids of imported items.
-pub(crate) fn check_imported(items: &[ItemRecord]) -> StoreResult<()> {
-    check_ids(items.iter().flat_map(|item| [item.job.as_str(), item.id.as_str()]))
-}
-
 /// The interval at which a store that cannot report changes is polled.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
@@ -117,11 +104,11 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// ```
 /// use std::time::Duration;
 /// use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
-/// use retry_workflow::{MemoryStore, Store};
+/// use retry_workflow::{SqliteStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// store.enqueue("orders", vec![NewItem::new("17", "{}")], store.now()).await?;
 ///
 /// // What a worker does:
@@ -144,7 +131,6 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// | dead letters, and items that come or go | `alter`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert`, `update` |
 ///
-/// - Start from [`MemoryStore`], the shortest one.
 /// - A lease is an item's number and a token that grows with each claim. `settle` and `extend`
 ///   compare the token, so that a worker whose lease was taken over writes nothing.
 /// - The caller passes the time in. Only [`now`](Self::now) reads a clock.
@@ -343,18 +329,18 @@ pub trait Store: Send + Sync + 'static {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use retry_workflow::{MemoryStore, Store, Workflow};
+/// use retry_workflow::{SqliteStore, Store, Workflow};
 ///
-/// let workflow = Workflow::new("import").store(MemoryStore::new());
+/// let workflow = Workflow::new("import").store(SqliteStore::in_memory());
 ///
 /// // Which kind it is may be decided while the program runs.
-/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+/// let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
 /// let workflow = Workflow::new("import").store(Arc::clone(&store));
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store",
     label = "not a store",
-    note = "open one first: `SqliteStore::open(\"jobs.db\")?`, or `MemoryStore::new()` for tests",
+    note = "open one first: `SqliteStore::open(\"jobs.db\")?`, or `SqliteStore::in_memory()` for tests",
     note = "to share a store, pass a clone: `store.clone()` is another handle to the same store",
     note = "a store that is chosen at runtime is an `Arc<dyn Store>`"
 )]

@@ -410,10 +410,10 @@ impl<D> Workflow<D> {
     /// the breaker are as they were.
     ///
     /// ```
-    /// # use retry_workflow::{MemoryStore, Workflow};
+    /// # use retry_workflow::{SqliteStore, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let import = || Workflow::new("import").store(store.clone());
     /// let report = import()
     ///     .stop_on(std::future::ready(()))

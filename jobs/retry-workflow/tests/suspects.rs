@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::store::{NewItem, Selection};
-use retry_workflow::{JobEvent, MemoryStore, Rate, Store, WaitReason, Workflow, keyed, policy};
+use retry_workflow::{JobEvent, Rate, SqliteStore, Store, WaitReason, Workflow, keyed, policy};
 use tokio::time::Instant;
 
 /// All tests wait for the lock of the process, on clocks that are paused: one at a time.
 static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// A store in which two workers have died with item 2.
-async fn with_suspect() -> MemoryStore {
-    let store = MemoryStore::new();
+async fn with_suspect() -> SqliteStore {
+    let store = SqliteStore::in_memory();
     let now = store.now();
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
     for second in 0..2 {

@@ -1,6 +1,6 @@
-use retry_workflow::{MemoryStore, Workflow};
+use retry_workflow::{Store, Workflow};
 
-fn ship(store: &MemoryStore) -> Workflow {
+fn ship(store: &impl Store) -> Workflow {
     Workflow::new("ship").store(store)
 }
 

@@ -1,6 +1,6 @@
 //! Malicious texts: they are shown as text, and nothing in them runs.
 
-use retry_workflow::{DeadLetters, MemoryStore};
+use retry_workflow::{DeadLetters, SqliteStore};
 use serde_json::json;
 
 use crate::jobs::board;
@@ -29,7 +29,7 @@ fn a_hostile_item_is_text_and_does_nothing() {
             "step": text, "outcome": "failed", "failure": failure,
         }],
     });
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     let line = letter.to_string();
     server.block_on(DeadLetters::new(store).import(line.as_bytes(), None)).unwrap();

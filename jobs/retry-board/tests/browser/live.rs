@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
-use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive};
+use retry_workflow::{DeadLetters, Filter, Redrive, SqliteStore};
 
 use crate::jobs::{board, import, resume};
 use crate::page::Page;
@@ -22,7 +22,7 @@ const LIVE: &str = "document.querySelector('#live').dataset.live === 'live'";
 #[test]
 fn progress_of_a_job_appears_without_a_reload() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     page.go(&server.url("/jobs"));
     page.wait_for_text("#empty", "No jobs yet");
@@ -43,7 +43,7 @@ fn progress_of_a_job_appears_without_a_reload() {
 #[test]
 fn a_page_comes_back_with_its_server() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let mut server = Server::start(board(&store));
     page.go(&server.url("/jobs"));
     page.wait_until(LIVE);
@@ -119,7 +119,7 @@ impl Streams {
 #[test]
 fn seven_windows_of_a_browser_share_one_stream_and_all_are_live() {
     let Some(first) = Page::open() else { return };
-    let (store, streams) = (MemoryStore::new(), Streams::default());
+    let (store, streams) = (SqliteStore::in_memory(), Streams::default());
     let server = Server::start(streams.of(board(&store)));
     import(&server, &store);
     let mut windows = vec![first];
@@ -149,7 +149,7 @@ fn seven_windows_of_a_browser_share_one_stream_and_all_are_live() {
 #[test]
 fn a_hidden_tab_has_no_stream_and_is_fresh_once_it_is_seen_again() {
     let Some(mut page) = Page::open() else { return };
-    let (store, streams) = (MemoryStore::new(), Streams::default());
+    let (store, streams) = (SqliteStore::in_memory(), Streams::default());
     let server = Server::start(streams.of(board(&store)));
     page.go(&server.url("/jobs"));
     page.wait_until(LIVE);
@@ -168,7 +168,7 @@ fn a_hidden_tab_has_no_stream_and_is_fresh_once_it_is_seen_again() {
 #[test]
 fn a_browser_without_shared_workers_has_a_stream_for_each_tab() {
     let Some(mut page) = Page::open() else { return };
-    let (store, streams) = (MemoryStore::new(), Streams::default());
+    let (store, streams) = (SqliteStore::in_memory(), Streams::default());
     let server = Server::start(streams.of(board(&store)));
     page.before_scripts("delete window.SharedWorker");
     page.go(&server.url("/jobs"));
@@ -185,7 +185,7 @@ fn a_browser_without_shared_workers_has_a_stream_for_each_tab() {
 #[test]
 fn a_page_without_a_stream_shows_it_and_reloads_itself() {
     let Some(mut page) = Page::open() else { return };
-    let (store, streams) = (MemoryStore::new(), Streams::default());
+    let (store, streams) = (SqliteStore::in_memory(), Streams::default());
     streams.0.is_full.store(1, Ordering::Relaxed);
     let server = Server::start(streams.of(board(&store)));
     page.go(&server.url("/jobs"));

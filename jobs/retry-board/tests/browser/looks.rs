@@ -6,7 +6,7 @@ use std::time::Duration;
 use retry_board::Board;
 use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
 use retry_workflow::store::NewItem;
-use retry_workflow::{Filter, MemoryStore, Operator, Redrive, Store, Workflow, policy};
+use retry_workflow::{Filter, Operator, Redrive, SqliteStore, Store, Workflow, policy};
 
 use crate::jobs::{board, import, release};
 use crate::page::{Look, Page, are_pictures_wanted};
@@ -66,7 +66,7 @@ fn pages_of_dead_letters_are_accessible() {
 #[test]
 fn checkboxes_buttons_and_names_have_room_beside_each_other() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let token = retry_board::Token::new("correct horse battery staple").unwrap().named("ada");
     let server = Server::start(Board::new().allow_actions().token(token).jobs(store.clone()));
     import(&server, &store);
@@ -103,7 +103,7 @@ fn checkboxes_buttons_and_names_have_room_beside_each_other() {
 #[track_caller]
 fn look_at_jobs(pages: &[(&str, &str)]) {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     import(&server, &store);
     release(&server, &store);
@@ -122,7 +122,7 @@ fn look_at_jobs(pages: &[(&str, &str)]) {
 fn pages_of_policies_are_accessible() {
     let Some(mut page) = Page::open() else { return };
     let board = Board::new().allow_actions().breaker(&BANK).quota(&OUTBOUND);
-    let server = Server::start(board.jobs(MemoryStore::new()).merge(board.policies()));
+    let server = Server::start(board.jobs(SqliteStore::in_memory()).merge(board.policies()));
     server.block_on(async {
         assert!(charge().await.is_err());
         assert!(mail(&Mutex::new(0)).await.is_ok());
@@ -143,7 +143,7 @@ fn pages_of_policies_are_accessible() {
 fn an_unsent_choice_survives_live_updates() {
     let Some(mut page) = Page::open() else { return };
     let board = Board::new().allow_actions().breaker(&BANK).quota(&OUTBOUND);
-    let server = Server::start(board.jobs(MemoryStore::new()).merge(board.policies()));
+    let server = Server::start(board.jobs(SqliteStore::in_memory()).merge(board.policies()));
     server.block_on(async {
         assert!(charge().await.is_err());
         assert!(mail(&Mutex::new(0)).await.is_ok());
@@ -177,7 +177,7 @@ fn an_unsent_choice_survives_live_updates() {
 #[test]
 fn pictures_and_their_legends_are_seen_in_forced_colours() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     import(&server, &store);
     // The chart is that of a job which has not ended.
@@ -218,7 +218,7 @@ fn pictures_and_their_legends_are_seen_in_forced_colours() {
 #[test]
 fn names_of_classes_are_not_broken() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     let flood = Workflow::new("flood").retry(policy!(attempts = 1)).store(store.clone());
     let flooded = flood.run(0..3_u32, |_, _| async {
@@ -249,7 +249,7 @@ fn names_of_classes_are_not_broken() {
 #[test]
 fn empty_pages_are_accessible() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(retry_board::jobs(store.clone()));
     look_at(&mut page, &server.url("/jobs"), "no-jobs");
     look_at(&mut page, &server.url("/dead-letters"), "no-dead-letters");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retry_workflow::MemoryStore;
+use retry_workflow::SqliteStore;
 
 use crate::jobs::{board, dead, import, resume};
 use crate::page::Page;
@@ -13,7 +13,7 @@ const JOB: &str = "tr[data-job='import-1']";
 #[test]
 fn a_failed_job_is_examined_and_re_driven_by_clicks() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     assert_eq!(import(&server, &store).dead(), 4);
 
@@ -45,7 +45,7 @@ fn a_failed_job_is_examined_and_re_driven_by_clicks() {
 #[test]
 fn some_rows_or_all_of_a_page_are_selected_and_taken_back() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     import(&server, &store);
     page.go(&server.url("/dead-letters?job=import-1"));
@@ -73,7 +73,7 @@ fn some_rows_or_all_of_a_page_are_selected_and_taken_back() {
 #[test]
 fn the_same_is_done_by_keyboard_alone() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     import(&server, &store);
 
@@ -110,7 +110,7 @@ fn the_same_is_done_by_keyboard_alone() {
 #[test]
 fn a_purge_requires_a_typed_confirmation() {
     let Some(mut page) = Page::open() else { return };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
     import(&server, &store);
 

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::{Method, StatusCode};
 use retry_tests_support::events;
 use retry_workflow::store::NewItem;
-use retry_workflow::{ItemState, Job, JobStatus, MemoryStore, Store};
+use retry_workflow::{ItemState, Job, JobStatus, SqliteStore, Store};
 
 use crate::support::{Answer, acting, ask, dead, get, read_only, send};
 
@@ -299,7 +299,7 @@ async fn the_waits_of_items_end_at_a_press() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_job_is_cancelled_once_its_attempts_have_ended() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let app = retry_board::Board::new().allow_actions().jobs(store.clone());
     let run = tokio::spawn({
         let workflow = retry_workflow::Workflow::new("night").max_parallel(1).store(store.clone());
@@ -326,7 +326,7 @@ async fn an_export_can_be_imported() {
     let app = read_only().await;
     let exported = get(&app, "/export?job=import-1").await;
     assert_eq!(exported.header("content-type"), "application/x-ndjson");
-    let there = retry_workflow::DeadLetters::new(MemoryStore::new());
+    let there = retry_workflow::DeadLetters::new(SqliteStore::in_memory());
     let imported = there.import(exported.text.as_bytes(), None).await.unwrap();
     assert_eq!(imported.new, 2);
     let item = there.show("import-1", "3").await.unwrap().unwrap();

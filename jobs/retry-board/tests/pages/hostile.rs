@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use retry_workflow::store::MAX_ID_BYTES;
-use retry_workflow::{DeadLetters, MemoryStore};
+use retry_workflow::{DeadLetters, SqliteStore};
 use serde_json::json;
 
 use crate::support::get;
@@ -25,7 +25,7 @@ async fn app(job: &str, id: &str, text: &str) -> axum::Router {
             },
         }],
     });
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let line = letter.to_string();
     DeadLetters::new(store.clone()).import(line.as_bytes(), None).await.unwrap();
     retry_board::Board::new().allow_actions().jobs(store)

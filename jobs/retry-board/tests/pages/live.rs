@@ -8,7 +8,7 @@ use axum::http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use retry_board::Board;
 use retry_workflow::store::NewItem;
-use retry_workflow::{MemoryStore, Store};
+use retry_workflow::{SqliteStore, Store};
 use tower::ServiceExt as _;
 
 use crate::policies::ALONE;
@@ -43,7 +43,7 @@ async fn next_with_data(body: &mut Body) -> Option<(String, String)> {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_receives_events_of_its_job_and_the_list_of_all_jobs() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let app = retry_board::jobs(store.clone());
     let job = retry_workflow::Job::create(&store, "import", None).await.unwrap();
     let (mut all, mut one) = (events(&app, "jobs").await, events(&app, "job/import-1").await);
@@ -59,7 +59,7 @@ async fn a_page_receives_events_of_its_job_and_the_list_of_all_jobs() {
 
 #[tokio::test(start_paused = true)]
 async fn only_known_topics_can_be_subscribed_to() {
-    let app = retry_board::jobs(MemoryStore::new());
+    let app = retry_board::jobs(SqliteStore::in_memory());
     assert_eq!(get(&app, "/live?topic=secrets").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(get(&app, "/live").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(get(&app, "/live?topic=job/gone-1").await.status, StatusCode::NOT_FOUND);
@@ -71,7 +71,7 @@ async fn only_known_topics_can_be_subscribed_to() {
 async fn one_stream_has_the_topics_of_all_tabs() {
     // Overrides are those of the whole process.
     let _alone = ALONE.lock().await;
-    let (store, board) = (MemoryStore::new(), Board::new().allow_actions());
+    let (store, board) = (SqliteStore::in_memory(), Board::new().allow_actions());
     let app = board.jobs(store.clone()).merge(board.policies());
     let job = retry_workflow::Job::create(&store, "import", None).await.unwrap();
     // A job that has been removed takes nothing from the other tabs.
@@ -105,7 +105,7 @@ async fn streams_are_fewer_than_connections_by_visitor_and_in_all() {
             Some(name.to_owned())
         });
         // The pages of both groups count together.
-        let app = board.jobs(MemoryStore::new()).merge(board.policies());
+        let app = board.jobs(SqliteStore::in_memory()).merge(board.policies());
         let mut held = Vec::new();
         for number in 0..900 {
             match open(&app, &format!("user {}", number % visitors)).await {
@@ -125,7 +125,7 @@ async fn streams_are_fewer_than_connections_by_visitor_and_in_all() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reconnects_after_a_restart_gets_a_new_hello() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let mut before = events(&retry_board::jobs(store.clone()), "jobs").await;
     assert_eq!(next(&mut before).await.unwrap(), "hello");
     drop(before);
@@ -136,7 +136,7 @@ async fn a_client_that_reconnects_after_a_restart_gets_a_new_hello() {
 /// Clients that connect and never read, on real sockets: the board still answers others.
 #[tokio::test]
 async fn clients_that_never_read_do_not_delay_other_clients() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let app = Board::new().jobs(store.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

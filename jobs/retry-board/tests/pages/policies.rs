@@ -195,7 +195,7 @@ async fn the_address_of_the_policies_alone_leads_to_their_page() {
 #[tokio::test]
 async fn beside_jobs_the_address_leads_to_the_jobs_in_either_order() {
     let board = Board::new();
-    let store = retry_workflow::MemoryStore::new;
+    let store = retry_workflow::SqliteStore::in_memory;
     for app in
         [board.jobs(store()).merge(board.policies()), board.policies().merge(board.jobs(store()))]
     {

@@ -7,7 +7,7 @@ use axum::http::{Method, StatusCode};
 use retry_workflow::store::{
     AttemptOutcome, AttemptRecord, NewItem, Selection, Settled, Settlement,
 };
-use retry_workflow::{Failure, ItemContext, Job, MemoryStore, Store, Workflow, keyed};
+use retry_workflow::{Failure, ItemContext, Job, SqliteStore, Store, Workflow, keyed};
 
 use crate::support::{ask, get, read_only};
 
@@ -92,7 +92,7 @@ async fn pages_show_the_contents_of_the_store() {
 /// A store has no history of its counts: they are compared from one look to the next.
 #[tokio::test(start_paused = true)]
 async fn a_job_shows_its_rate_and_a_chart_while_it_is_watched() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let job = Job::create(&store, "import", None).await.unwrap();
     let items = ["a", "b", "c", "d"].map(|id| NewItem::new(id, "1")).into();
     assert_eq!(store.enqueue(&job.id, items, store.now()).await, Ok(4));
@@ -126,7 +126,7 @@ async fn a_job_shows_its_rate_and_a_chart_while_it_is_watched() {
 
 #[tokio::test(start_paused = true)]
 async fn a_postponed_item_shows_the_number_of_postponements() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let import = Workflow::new("import").store(store.clone()).deadline(3 * MINUTE);
     let waits = |_: u32, cx: ItemContext| async move {
         cx.postpone(MINUTE);
@@ -269,7 +269,7 @@ async fn the_api_is_described_as_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_of_jobs_goes_on_page_by_page() {
-    let store = retry_workflow::MemoryStore::new();
+    let store = retry_workflow::SqliteStore::in_memory();
     for _ in 0..120 {
         retry_workflow::Job::create(&store, "import", None).await.unwrap();
     }
@@ -293,7 +293,7 @@ async fn a_list_of_jobs_goes_on_page_by_page() {
 #[tokio::test(start_paused = true)]
 async fn empty_pages_name_the_next_step() {
     let board = retry_board::Board::new();
-    let app = board.jobs(retry_workflow::MemoryStore::new());
+    let app = board.jobs(retry_workflow::SqliteStore::in_memory());
     get(&app, "/jobs").await.says("retry-workflow run FILE");
     get(&app, "/dead-letters").await.says("No dead letters.");
     assert!(!get(&app, "/jobs").await.text.contains("Policies"), "they are not mounted");

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use retry_board::Board;
-use retry_workflow::{Graph, MemoryStore, Store, Task, Workflow, keyed, policy};
+use retry_workflow::{Graph, SqliteStore, Store, Task, Workflow, keyed, policy};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -89,8 +89,8 @@ pub(crate) async fn send(app: &Router, uri: &str, cookie: &str, form: &str) -> A
 }
 
 /// `import-1`: 6 items, 2 of which are dead letters; `release-1`: a graph in which one task failed.
-pub(crate) async fn store() -> MemoryStore {
-    let store = MemoryStore::new();
+pub(crate) async fn store() -> SqliteStore {
+    let store = SqliteStore::in_memory();
     Workflow::new("import")
         .retry(policy!(attempts = 2, initial_delay = "1ms"))
         .store(store.clone())
@@ -124,11 +124,11 @@ pub(crate) async fn read_only() -> Router {
 }
 
 /// A board with actions allowed, and its store.
-pub(crate) async fn acting() -> (Router, MemoryStore) {
+pub(crate) async fn acting() -> (Router, SqliteStore) {
     let (board, store) = (Board::new().allow_actions(), store().await);
     (board.jobs(store.clone()).merge(board.policies()), store)
 }
 
-pub(crate) async fn dead(store: &MemoryStore) -> u64 {
+pub(crate) async fn dead(store: &SqliteStore) -> u64 {
     store.counts("import-1").await.unwrap().dead
 }

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::{Method, StatusCode};
 use retry_board::{Board, Token};
 use retry_tests_support::events;
-use retry_workflow::{MemoryStore, Workflow};
+use retry_workflow::{SqliteStore, Workflow};
 use serde_json::{Value, json};
 
 use crate::policies::ALONE;
@@ -13,7 +13,7 @@ use crate::support::{acting, ask, dead, get, send, store};
 const ADA: &str = "token of ada, who acts";
 const BOB: &str = "token of bob, who reads";
 
-async fn team() -> (Router, MemoryStore) {
+async fn team() -> (Router, SqliteStore) {
     let (ada, bob) = (Token::new(ADA).unwrap().named("ada"), Token::new(BOB).unwrap());
     let board = Board::new().allow_actions().token(ada).token(bob.named("bob").reader());
     let store = store().await;

@@ -89,8 +89,8 @@ impl DeadLetters {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use retry_workflow::*;
-    /// let here = DeadLetters::new(MemoryStore::new());
-    /// let there = DeadLetters::new(MemoryStore::new());
+    /// let here = DeadLetters::new(SqliteStore::in_memory());
+    /// let there = DeadLetters::new(SqliteStore::in_memory());
     /// let mut file = Vec::new();
     /// here.export(&Filter::all(), &mut file).await?;
     /// there.import(file.as_slice(), None).await?;
@@ -133,14 +133,14 @@ impl DeadLetters {
     /// [`check`](Self::check) finds a bad line before anything is imported.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, MemoryStore};
+    /// # use retry_workflow::{DeadLetters, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let line = r#"{"job":"orders","id":"17","payload":"{}","correlation":"orders/17","state":"dead",
     /// #   "run":0,"attempt":3,"ended":"2026-11-21T08:00:00Z","failure":{"class":"timeout",
     /// #   "message":"no answer after 30s","signature":"no answer after <n>s"}}"#.replace('\n', "");
     /// // One line of JSON for each item, as `export` writes them.
-    /// let letters = DeadLetters::new(MemoryStore::new());
+    /// let letters = DeadLetters::new(SqliteStore::in_memory());
     /// let imported = letters.import(line.as_bytes(), Some("orders-again")).await?;
     /// assert_eq!((imported.new, imported.known), (1, 0));
     /// # Ok(())

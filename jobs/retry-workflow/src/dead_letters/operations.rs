@@ -15,10 +15,10 @@ impl DeadLetters {
     /// Creates a handle to the dead letters of this store.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -39,10 +39,10 @@ impl DeadLetters {
     /// without histories; fewer if their payloads are large.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -80,10 +80,10 @@ impl DeadLetters {
     /// Returns all that is known about an item, whatever its state: all runs and all attempts.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -104,10 +104,10 @@ impl DeadLetters {
     /// first.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -126,10 +126,10 @@ impl DeadLetters {
     /// Returns how many dead letters the filter selects. Cheap for those of a job or of all jobs.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -174,10 +174,10 @@ impl DeadLetters {
     /// Returns what a re-drive of these items would do, without doing it.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Redrive, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32, 18], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -211,10 +211,10 @@ impl DeadLetters {
     /// Items of several filters (`&[…]`) are re-driven one after another, together at the rate.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Redrive, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
@@ -262,10 +262,10 @@ impl DeadLetters {
     /// as skipped, so that the items are not added to the job again.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// # let store = SqliteStore::in_memory();
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);

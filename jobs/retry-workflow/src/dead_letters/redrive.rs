@@ -99,10 +99,10 @@ impl Preview {
     /// Returns how many dead letters would be re-driven.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive};
+    /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Redrive};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let letters = DeadLetters::new(MemoryStore::new());
+    /// # let letters = DeadLetters::new(SqliteStore::in_memory());
     /// let preview = letters.preview(&[Filter::all()], Redrive::new()).await?;
     /// assert_eq!(preview.items(), 0);
     /// # Ok(())

@@ -79,7 +79,7 @@ impl DeadLetters {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// # use retry_workflow::*;
-    /// let letters = DeadLetters::new(MemoryStore::new());
+    /// let letters = DeadLetters::new(SqliteStore::in_memory());
     /// let error = letters.signature(&Filter::all(), "3f9a").await.unwrap_err();
     /// assert!(error.to_string().contains("there are no dead letters"));
     /// # }

@@ -141,7 +141,7 @@ struct ItemCheckpoint {
 ///
 /// use retry_workflow::store::NewItem;
 /// use retry_workflow::work::{self, AttemptReport, WorkItem, WorkOutcome};
-/// use retry_workflow::{JobRunner, MemoryStore, Store, Work};
+/// use retry_workflow::{JobRunner, SqliteStore, Store, Work};
 ///
 /// struct Upload;
 ///
@@ -154,7 +154,7 @@ struct ItemCheckpoint {
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// let upload = JobRunner::new("upload").store(store.clone()).deadline(Duration::from_secs(60));
 /// upload.run(vec![NewItem::new("photo", "7")].into_iter(), Upload).await?;
 /// let photo = store.item("upload-1", "photo").await?.unwrap();
@@ -174,11 +174,11 @@ pub fn checkpoint(item: &ItemRecord) -> Option<String> {
 /// ```
 /// use std::time::Duration;
 ///
-/// use retry_workflow::{MemoryStore, Store, Workflow, keyed, work};
+/// use retry_workflow::{SqliteStore, Store, Workflow, keyed, work};
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// let import = Workflow::new("import").store(store.clone()).deadline(Duration::from_secs(150));
 /// let items = keyed([1_u32], ToString::to_string);
 /// let wait = |_: u32, cx: retry_workflow::ItemContext| async move {

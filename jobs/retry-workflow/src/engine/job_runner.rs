@@ -5,8 +5,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::warn;
-
 use crate::engine::source::{DynSource, Source, StoredItems};
 use crate::engine::work::{BoxFuture, DynWork, Work};
 use crate::engine::{self, Handlers, JobLimit, LimitBound, Options, Signals};
@@ -16,7 +14,7 @@ use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
 use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
-use crate::store::{IntoStore, MemoryStore, Store};
+use crate::store::Store;
 use crate::words;
 
 /// Runs a job with your own kind of [`Work`], on items from any [`Source`].
@@ -37,9 +35,8 @@ use crate::words;
 pub struct JobRunner {
     pub(crate) name: String,
     pub(crate) job_id: Option<String>,
-    pub(crate) store: Arc<dyn Store>,
-    /// Set if the store is the default one.
-    is_store_default: bool,
+    /// `None` until a default is chosen.
+    pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) options: Options,
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
     pub(crate) start: Option<BoxFuture<'static, ()>>,
@@ -70,8 +67,7 @@ impl JobRunner {
         Self {
             name: name.into(),
             job_id: None,
-            store: MemoryStore::new().into_store(),
-            is_store_default: true,
+            store: None,
             options,
             stop: None,
             start: None,
@@ -142,10 +138,10 @@ macro_rules! settings {
         /// with its process.
         ///
         /// ```
-        /// # use retry_workflow::{MemoryStore, Store, Workflow};
+        /// # use retry_workflow::{SqliteStore, Store, Workflow};
         /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// let store = MemoryStore::new();
+        /// let store = SqliteStore::in_memory();
         /// let report = Workflow::new("import")
         ///     .store(store.clone())
         ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
@@ -534,8 +530,7 @@ impl JobRunner {
     settings!();
 
     pub(crate) fn set_store(&mut self, store: Arc<dyn Store>) {
-        self.store = store;
-        self.is_store_default = false;
+        self.store = Some(store);
     }
 
     /// Returns the value of a setting, or keeps the error until the job is run.
@@ -549,7 +544,7 @@ impl JobRunner {
 
     /// Checks that the settings are valid.
     #[track_caller]
-    pub(crate) fn check(&self) -> Result<(), WorkflowError> {
+    pub(crate) fn check(&mut self) -> Result<(), WorkflowError> {
         assert!(
             tokio::runtime::Handle::try_current().is_ok(),
             "a job needs a Tokio runtime: await it under #[tokio::main], or in Runtime::block_on"
@@ -557,13 +552,15 @@ impl JobRunner {
         if let Some(invalid) = &self.invalid {
             return Err(invalid.clone());
         }
-        if self.is_store_default {
-            warn!(
+        #[cfg(feature = "sqlite")]
+        if self.store.is_none() {
+            self.store = Some(Arc::new(crate::store::SqliteStore::in_memory()));
+            tracing::warn!(
                 target: "retry_workflow",
                 job = %OneLine(&self.name),
                 "this job is kept in memory, and is lost when its process ends: add \
-                 `.store(SqliteStore::open(\"jobs.db\")?)`, or `.store(MemoryStore::new())` if that \
-                 is intended"
+                 `.store(SqliteStore::open(\"jobs.db\")?)`, or `.store(SqliteStore::in_memory())` \
+                 if that is intended"
             );
         }
         for name in [&self.name].into_iter().chain(&self.job_id) {
@@ -600,7 +597,7 @@ impl JobRunner {
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run<W: Work>(
-        self,
+        mut self,
         mut source: impl Source,
         work: W,
     ) -> Result<JobReport, WorkflowError> {
@@ -630,18 +627,23 @@ impl JobRunner {
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
-    pub async fn resume<W: Work>(self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
+    pub async fn resume<W: Work>(mut self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
         self.check()?;
-        let job = Job::get(&*self.store, job).await?;
+        let job = Job::get(&*self.own_store()?, job).await?;
         let mut source = StoredItems { is_complete: job.input_complete };
         self.run_job(job, &mut source, Arc::new(work)).await
+    }
+
+    pub(crate) fn own_store(&self) -> Result<Arc<dyn Store>, WorkflowError> {
+        self.store.clone().ok_or(WorkflowError::NoStore)
     }
 
     /// The job to continue, or a new one.
     pub(crate) fn job(&self) -> impl Future<Output = Result<Job, WorkflowError>> + Send + use<> {
         // Clones what it needs: a future that borrowed the whole runner could not be `Send`.
-        let (store, name, id) = (Arc::clone(&self.store), self.name.clone(), self.job_id.clone());
+        let (store, name, id) = (self.own_store(), self.name.clone(), self.job_id.clone());
         async move {
+            let store = store?;
             let Some(id) = id else {
                 return Ok(Job::find_unfinished_or_create(&*store, &name).await?);
             };
@@ -664,7 +666,8 @@ impl JobRunner {
         work: Arc<dyn DynWork>,
     ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
         Box::pin(async move {
-            let Self { store, options, stop, start, finish, .. } = self;
+            let store = self.own_store()?;
+            let Self { options, stop, start, finish, .. } = self;
             let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
             let deadline = options.deadline;
             let stop = Box::pin(async move {

@@ -287,11 +287,11 @@ pub(super) async fn release(store: Arc<dyn Store>, keys: Vec<LeaseKey>) {
 mod tests {
     use super::*;
     use crate::item::record::{AttemptOutcome, AttemptRecord, Settled};
-    use crate::store::MemoryStore;
+    use crate::store::SqliteStore;
 
     #[tokio::test(start_paused = true)]
     async fn a_handler_with_a_reclaimed_lease_settles_the_new_attempt() {
-        let mut leases = Leases::new(Arc::new(MemoryStore::new()));
+        let mut leases = Leases::new(Arc::new(SqliteStore::in_memory()));
         let lease = |token: u64, attempt: u32| {
             let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
             lease.attempt = attempt;
@@ -314,7 +314,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_item_tried_by_another_worker_restarts_and_the_old_result_is_refused() {
-        let mut leases = Leases::new(Arc::new(MemoryStore::new()));
+        let mut leases = Leases::new(Arc::new(SqliteStore::in_memory()));
         let lease = |token: u64, attempt: u32| {
             let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
             lease.attempt = attempt;

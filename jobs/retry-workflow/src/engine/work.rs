@@ -30,7 +30,7 @@ use crate::item::record::{AttemptOutcome, StepTime};
 ///
 /// use retry_workflow::store::NewItem;
 /// use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
-/// use retry_workflow::{Failure, JobRunner, MemoryStore, Store, Work};
+/// use retry_workflow::{Failure, JobRunner, SqliteStore, Store, Work};
 ///
 /// struct Upload;
 ///
@@ -60,7 +60,7 @@ use crate::item::record::{AttemptOutcome, StepTime};
 /// # }
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// let items = vec![NewItem::new("photo-1", "7"), NewItem::new("photo-2", "9")];
 /// let report = JobRunner::new("upload").store(store.clone()).run(items.into_iter(), Upload).await?;
 ///

@@ -143,6 +143,11 @@ pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// Rounds down to whole microseconds, capped at what fits.
+pub(crate) fn whole_micros(duration: Duration) -> Duration {
+    Duration::from_micros(micros(duration).unsigned_abs())
+}
+
 impl std::ops::Add<Duration> for Timestamp {
     type Output = Self;
 

@@ -538,11 +538,6 @@ impl AttemptRecord {
         }
     }
 
-    /// Creates the row of a re-drive by a user, which began this run.
-    pub(crate) fn redriven(user: &str, run: u32, at: Timestamp) -> Self {
-        Self { run, attempt: 0, ..Self::new(user, at, AttemptOutcome::Redriven) }
-    }
-
     /// Returns how long it took, and its step, if it counts as an attempt.
     pub(crate) fn took(&self) -> Option<(Option<&str>, Duration)> {
         self.outcome.is_counted().then_some((self.step.as_deref(), self.duration))
@@ -638,10 +633,10 @@ impl ItemRecord {
 ///
 /// ```
 /// # use retry_workflow::store::NewItem;
-/// # use retry_workflow::{MemoryStore, Store};
+/// # use retry_workflow::{SqliteStore, Store};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// store.enqueue("orders", vec![NewItem::new("17", "{}")], store.now()).await?;
 /// let counts = store.counts("orders").await?;
 /// assert_eq!((counts.total(), counts.ended(), counts.unfinished()), (1, 0, 1));

@@ -58,14 +58,15 @@ impl Group {
     /// Creates the group of one failed item, which is its example.
     ///
     /// ```
-    /// use retry_workflow::store::Group;
+    /// use retry_workflow::store::{Group, HourCount};
     /// use retry_workflow::{Failure, Timestamp};
     ///
     /// let failure = Failure::new("other", "order 4711 has no customer");
     /// let mut group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
-    /// group.add(Timestamp::from_micros(3));
-    /// assert_eq!((group.count, group.last), (2, Timestamp::from_micros(3)));
-    /// assert_eq!((group.hours.len(), group.hours[0].count), (1, 2));
+    /// let ended = Timestamp::from_micros(3);
+    /// group.add_hour(HourCount::new(ended.hour(), 4), ended, ended);
+    /// assert_eq!((group.count, group.last), (5, ended));
+    /// assert_eq!((group.hours.len(), group.hours[0].count), (1, 5));
     /// ```
     pub fn new(failure: &Failure, item: impl Into<String>, ended: Timestamp) -> Self {
         Self {
@@ -78,11 +79,6 @@ impl Group {
             message: failure.message.clone(),
             hours: vec![HourCount::new(ended.hour(), 1)],
         }
-    }
-
-    /// Counts another item, which ended at this time.
-    pub fn add(&mut self, ended: Timestamp) {
-        self.add_hour(HourCount::new(ended.hour(), 1), ended, ended);
     }
 
     /// Counts the items that ended in an hour, between these times.

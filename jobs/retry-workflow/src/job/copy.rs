@@ -97,11 +97,11 @@ impl Job {
     /// over, and the time that attempts of purged items took is lost.
     ///
     /// ```
-    /// use retry_workflow::{Job, MemoryStore, Workflow};
+    /// use retry_workflow::{Job, SqliteStore, Workflow};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let (here, there) = (MemoryStore::new(), MemoryStore::new());
+    /// let (here, there) = (SqliteStore::in_memory(), SqliteStore::in_memory());
     /// let import = Workflow::new("import").store(here.clone());
     /// import.run(0..3_u32, |_, _| async { Ok::<_, String>(()) }).await?;
     ///

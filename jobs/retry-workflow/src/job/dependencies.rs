@@ -155,11 +155,11 @@ impl Dependencies {
     ///
     /// ```
     /// use retry_workflow::job::Dependencies;
-    /// use retry_workflow::{Graph, MemoryStore, Task};
+    /// use retry_workflow::{Graph, SqliteStore, Task};
     ///
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// Graph::new("release")
     ///     .store(store.clone())
     ///     .task(Task::new("fetch", |_| async { Ok::<_, String>(()) }))

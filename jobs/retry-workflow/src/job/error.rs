@@ -81,6 +81,8 @@ pub enum WorkflowError {
     },
     /// `max_parallel`, or a limit of `concurrency_per`, is 0, so that no item could run.
     NoParallelism,
+    /// The job has no store, and without the feature `sqlite`, there is none in memory.
+    NoStore,
     /// A lease would expire before it can be renewed.
     ShortLease {
         /// The duration that it would have.
@@ -167,6 +169,9 @@ impl fmt::Display for WorkflowError {
             Self::NoParallelism => f.write_str(
                 "`max_parallel`, or a limit of `concurrency_per`, is 0, so no item would ever run: \
                      write at least 1",
+            ),
+            Self::NoStore => f.write_str(
+                "the job has no store: add `.store(…)`, or the feature `sqlite` for one in memory",
             ),
             Self::OtherWorkflow { id, name, found } => write!(
                 f,

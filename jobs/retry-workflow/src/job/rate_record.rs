@@ -12,11 +12,11 @@ use crate::store::{Store, StoreError};
 ///
 /// ```
 /// use retry_workflow::job::RateRecord;
-/// use retry_workflow::{MemoryStore, Rate, Workflow};
+/// use retry_workflow::{SqliteStore, Rate, Workflow};
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let (store, limit) = (MemoryStore::new(), "10/s".parse::<Rate>()?);
+/// let (store, limit) = (SqliteStore::in_memory(), "10/s".parse::<Rate>()?);
 /// let import = Workflow::new("import").store(store.clone()).rate(limit);
 /// import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
 /// let record = RateRecord::find(&store, "import-1").await?.unwrap();

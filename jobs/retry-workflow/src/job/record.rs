@@ -30,10 +30,10 @@ use crate::store::{Alteration, Store, StoreError, StoreFuture};
 /// The record of a job in a store, without its items.
 ///
 /// ```
-/// # use retry_workflow::{Job, JobStatus, MemoryStore};
+/// # use retry_workflow::{Job, JobStatus, SqliteStore};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// let job = Job::create(&store, "import", None).await?;
 /// assert_eq!((job.id.as_str(), job.status), ("import-1", JobStatus::Running));
 /// # Ok(())
@@ -88,10 +88,10 @@ pub struct Job {
 ///
 /// ```
 /// # use retry_workflow::job::Request;
-/// # use retry_workflow::{Job, MemoryStore};
+/// # use retry_workflow::{Job, SqliteStore};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// Job::create(&store, "import", None).await?;
 /// Job::request(&store, "import-1", Request::Pause).await?;
 /// assert_eq!(Request::Pause.as_str(), "pause");
@@ -319,10 +319,10 @@ impl Job {
     /// `origin` is for the program that resumes it: see [`Job::origin`].
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # use retry_workflow::{Job, SqliteStore, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// let report = Workflow::new("import")
     ///     .store(store)
@@ -348,10 +348,10 @@ impl Job {
     /// Returns the job with this id, if there is one.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::{Job, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// assert!(Job::find(&store, "import-1").await?.is_some());
     /// assert!(Job::find(&store, "export-1").await?.is_none());
@@ -368,10 +368,10 @@ impl Job {
     /// Returns the job with this id, or an error that names the existing ones.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::{Job, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// let unknown = Job::get(&store, "import-2").await.unwrap_err();
     /// assert!(unknown.to_string().contains("import-1"));
@@ -393,10 +393,10 @@ impl Job {
     /// Returns all jobs of a store, the oldest first.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::{Job, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// assert_eq!(Job::all(&store).await?.len(), 1);
     /// # Ok(())
@@ -416,10 +416,10 @@ impl Job {
     /// [with its counts](Self::status_with), now.
     ///
     /// ```
-    /// use retry_workflow::{Job, MemoryStore};
+    /// use retry_workflow::{Job, SqliteStore};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// for _ in 0..3 {
     ///     Job::create(&store, "import", None).await.unwrap();
     /// }
@@ -490,10 +490,10 @@ impl Job {
     /// is a running one whose workers were killed.
     ///
     /// ```
-    /// # use retry_workflow::{DeadLetters, Filter, Job, JobStatus, MemoryStore, Redrive, Store, StopReason, Workflow};
+    /// # use retry_workflow::{DeadLetters, Filter, Job, JobStatus, SqliteStore, Redrive, Store, StopReason, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let import = Workflow::new("import").store(store.clone());
     /// import.run([1], |_: u32, _| async { Err::<(), _>("no stock") }).await?;
     /// let job = Job::get(&store, "import-1").await?;
@@ -609,10 +609,10 @@ impl Job {
     /// Returns `true` if it has a live worker, as far as this process can detect.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore, Store};
+    /// # use retry_workflow::{Job, SqliteStore, Store};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// assert!(!job.is_live(store.now()), "it has no worker");
     /// # Ok(())
@@ -626,10 +626,10 @@ impl Job {
     /// it: the job ends with the items that the store has.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # use retry_workflow::{Job, SqliteStore, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// Job::cut_short(&store, "import-1").await?;
     /// let import = Workflow::new("import").store(store.clone());
@@ -658,10 +658,10 @@ impl Job {
     /// Returns the job with this id, or creates it with this name and [`origin`](Self::origin).
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::{Job, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let new = Job::find_or_create(&store, "import-2026-11-22", "import", None).await?;
     /// let known = Job::find_or_create(&store, "import-2026-11-22", "import", None).await?;
     /// assert_eq!(new, known);
@@ -721,10 +721,10 @@ impl Job {
     ///
     /// ```
     /// # use retry_workflow::job::Request;
-    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::{Job, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// let has_worker = Job::request(&store, "import-1", Request::Pause).await?;
     /// assert!(!has_worker);
@@ -755,10 +755,10 @@ impl Job {
     ///
     /// ```
     /// # use retry_workflow::store::NewItem;
-    /// # use retry_workflow::{Job, MemoryStore, Store};
+    /// # use retry_workflow::{Job, SqliteStore, Store};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], store.now()).await?;
     /// assert_eq!(Job::cancel(&store, "import-1").await?, 1);
@@ -812,10 +812,10 @@ impl Job {
     /// ```
     /// # use std::time::Duration;
     /// # use retry_workflow::store::NewItem;
-    /// # use retry_workflow::{Job, MemoryStore, Store};
+    /// # use retry_workflow::{Job, SqliteStore, Store};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let in_an_hour = store.now() + Duration::from_secs(3_600);
     /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], in_an_hour).await?;
     /// assert_eq!(Job::make_due(&store, "import-1").await?, 1);
@@ -838,10 +838,10 @@ impl Job {
     /// items; remove it again.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::{Job, SqliteStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let job = Job::create(&store, "import", None).await?;
     /// Job::remove(&store, "import-1", []).await?;
     /// assert!(Job::all(&store).await?.is_empty());

@@ -103,10 +103,10 @@ impl JobReport {
     /// Loads the current report of the job with this id, or `None` if the job does not exist.
     ///
     /// ```
-    /// # use retry_workflow::{JobReport, MemoryStore, Workflow};
+    /// # use retry_workflow::{JobReport, SqliteStore, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// Workflow::new("import")
     ///     .store(store.clone())
     ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })

@@ -17,11 +17,11 @@ use crate::words::{in_a_while, thousands};
 /// ```
 /// use retry_workflow::job::{Unit, Waits};
 /// use retry_workflow::store::NewItem;
-/// use retry_workflow::{Job, MemoryStore, Store};
+/// use retry_workflow::{Job, SqliteStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
-/// let store = MemoryStore::new();
+/// let store = SqliteStore::in_memory();
 /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], store.now()).await?;
 /// let counts = store.counts("import-1").await?;
 /// let job = Job::create(&store, "import", None).await?;

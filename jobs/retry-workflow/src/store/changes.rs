@@ -6,8 +6,6 @@ use std::future::{Future, pending};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::item::record::Filter;
-
 /// Wakes callers in this process that wait for a change in a job: a building block for your own
 /// store, behind its [`changed`](super::Store::changed).
 ///
@@ -58,14 +56,6 @@ impl Changes {
     pub fn wake_by_key(&self, key: &str) {
         if let Some((_, job)) = key.split_once('/') {
             self.wake(job);
-        }
-    }
-
-    /// Reports a change in items that this filter selects.
-    pub fn wake_by_filter(&self, filter: &Filter) {
-        match &filter.job {
-            Some(job) => self.wake(job),
-            None => self.wake_all(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! The changes of an item when it is imported, the same in each store.
 
-use super::tally::whole_micros;
-use crate::item::clock::Timestamp;
+use crate::item::clock::{Timestamp, whole_micros};
 use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState};
 

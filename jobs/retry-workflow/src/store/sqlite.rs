@@ -1,4 +1,5 @@
-//! [`SqliteStore`]: a store in one SQLite file, for jobs that outlive their process.
+//! [`SqliteStore`]: a store in one SQLite file, for jobs that outlive their process, or in memory,
+//! for tests.
 //!
 //! All writing goes through one thread, which commits everything queued up in one transaction.
 //! Reading has a thread and a connection of its own, so that a long list does not block anything.
@@ -24,14 +25,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
 use self::clock::StoreClock;
 use self::layout::{LAYOUT, Layout};
-use self::thread::Thread;
 use self::thread::patience::Patience;
+use self::thread::{Executor, Worker};
 use self::transaction::{Access, Transaction};
 use super::{
-    Change, Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult,
-    check_imported, check_new,
+    Change, Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult, check_ids,
 };
 use crate::item::alteration::Alteration;
 use crate::item::clock::Timestamp;
@@ -70,8 +73,9 @@ struct SqliteFile {
     clock: Arc<StoreClock>,
     changes: Arc<Changes>,
     // They are dropped in this order: the writer closes the file last, and tidies it up.
-    reader: Thread,
-    writer: Thread,
+    /// `None` for a store in memory, which has one connection.
+    reader: Option<Executor>,
+    writer: Executor,
 }
 
 impl SqliteStore {
@@ -101,6 +105,23 @@ impl SqliteStore {
     /// After any of these errors, the file is unchanged.
     pub fn open(path: impl AsRef<Path>) -> StoreResult<Self> {
         Self::options().open(path)
+    }
+
+    /// Creates an empty store in memory, for tests. It is gone with its last handle.
+    ///
+    /// ```
+    /// # use retry_workflow::{SqliteStore, Workflow};
+    /// let workflow = Workflow::new("import").store(SqliteStore::in_memory());
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the process has no memory left.
+    pub fn in_memory() -> Self {
+        let options = Self::options();
+        let opened = file::open_in_memory(&options)
+            .and_then(|writing| options.start(PathBuf::from(file::IN_MEMORY), None, writing));
+        opened.expect("memory for a store")
     }
 
     /// Opens the store in this file, which must exist.
@@ -224,7 +245,7 @@ impl SqliteStore {
         file::sql()
     }
 
-    /// Returns the absolute path of the file.
+    /// Returns the absolute path of the file; `:memory:` for a store in memory.
     ///
     /// ```
     /// # use retry_workflow::SqliteStore;
@@ -247,7 +268,7 @@ impl SqliteStore {
         &self,
         work: impl FnMut(&mut Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        Box::pin(self.0.reader.run(work, true))
+        Box::pin(self.0.reader.as_ref().unwrap_or(&self.0.writer).run(work, true))
     }
 
     fn write<T: Send + 'static>(
@@ -456,13 +477,28 @@ impl SqliteOptions {
             Some(looking) => looking,
             None => file::open_to_read(&path, self)?,
         };
+        self.start(path, Some(reading), writing)
+    }
+
+    fn start(
+        &self,
+        path: PathBuf,
+        reading: Option<Connection>,
+        writing: Connection,
+    ) -> StoreResult<SqliteStore> {
         let clock = Arc::new(StoreClock::open(&writing));
         let changes = Arc::default();
-        let start = |connection, access| {
-            Thread::start(&path, connection, access, &clock, &changes, self.patience.clone())
+        let worker = |connection, access| {
+            Worker::new(&path, connection, access, &clock, &changes, &self.patience)
         };
-        let reader = start(reading, Access::Read)?;
-        let writer = start(writing, Access::Write)?;
+        let writer = worker(writing, Access::Write);
+        let (reader, writer) = match reading {
+            Some(reading) => {
+                let reader = Executor::start(worker(reading, Access::Read))?;
+                (Some(reader), Executor::start(writer)?)
+            }
+            None => (None, Executor::Caller(Box::new(Mutex::new(writer)))),
+        };
         Ok(SqliteStore(Arc::new(SqliteFile { path, clock, changes, reader, writer })))
     }
 }
@@ -482,7 +518,7 @@ impl Store for SqliteStore {
     ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
         Box::pin(async move {
-            check_new(&job, &items)?;
+            check_ids(std::iter::once(&*job).chain(items.iter().map(|item| &*item.id)))?;
             self.write(move |tx| add::enqueue(tx, &job, &items, due)).await
         })
     }
@@ -572,7 +608,7 @@ impl Store for SqliteStore {
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
         let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
         Box::pin(async move {
-            check_imported(&items)?;
+            check_ids(items.iter().flat_map(|item| [&*item.job, &*item.id]))?;
             self.write(move |tx| add::import(tx, &items)).await
         })
     }
@@ -613,6 +649,9 @@ impl Store for SqliteStore {
     fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
         Box::pin(async move {
             let mut changed = std::pin::pin!(self.0.changes.changed(job, seen));
+            if self.0.reader.is_none() {
+                return Ok(changed.await);
+            }
             loop {
                 match tokio::time::timeout(POLL_EVERY, changed.as_mut()).await {
                     Ok(count) => return Ok(count),

@@ -1,13 +1,14 @@
 //! The contract of stores, in memory and in a file.
 
-mod memory {
-    use retry_workflow::MemoryStore;
+#![cfg(feature = "sqlite")]
 
-    retry_tests_contract::store_contract!(async || Some((MemoryStore::new(), ())));
+mod memory {
+    use retry_workflow::SqliteStore;
+
+    retry_tests_contract::store_contract!(async || Some((SqliteStore::in_memory(), ())));
 }
 
-#[cfg(feature = "sqlite")]
-mod sqlite {
+mod file {
     use retry_workflow::SqliteStore;
 
     retry_tests_contract::store_contract!(async || {

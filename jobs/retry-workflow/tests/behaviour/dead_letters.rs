@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Read};
 
 use retry_workflow::dead_letters::{ImportError, Imported};
-use retry_workflow::{DeadLetters, Filter, ItemState, MemoryStore, Redrive, Signature, Store};
+use retry_workflow::{DeadLetters, Filter, ItemState, Redrive, Signature, SqliteStore, Store};
 
 /// A line as written by `export`.
 fn line(id: &str) -> String {
@@ -36,7 +36,7 @@ async fn goes_round(here: impl Store + Clone, there: impl Store + Clone) {
 
 #[tokio::test]
 async fn dead_letters_go_round_in_memory() {
-    goes_round(MemoryStore::new(), MemoryStore::new()).await;
+    goes_round(SqliteStore::in_memory(), SqliteStore::in_memory()).await;
 }
 
 #[cfg(feature = "sqlite")]
@@ -45,12 +45,12 @@ async fn dead_letters_go_round_in_files() {
     let folder = tempfile::tempdir().unwrap();
     let open = |name| retry_workflow::SqliteStore::open(folder.path().join(name)).unwrap();
     goes_round(open("here.db"), open("there.db")).await;
-    goes_round(MemoryStore::new(), open("third.db")).await;
+    goes_round(SqliteStore::in_memory(), open("third.db")).await;
 }
 
 #[tokio::test]
 async fn a_bad_line_is_reported_and_earlier_lines_stay() {
-    let letters = DeadLetters::new(MemoryStore::new());
+    let letters = DeadLetters::new(SqliteStore::in_memory());
     let text = lines(250) + "\n" + &line("bad").replace("dead", "ill") + &line("never");
     let error = letters.import(text.as_bytes(), None).await.unwrap_err();
     assert!(matches!(
@@ -65,7 +65,7 @@ async fn a_bad_line_is_reported_and_earlier_lines_stay() {
 
 #[tokio::test]
 async fn lines_that_are_not_items_are_refused() {
-    let letters = DeadLetters::new(MemoryStore::new());
+    let letters = DeadLetters::new(SqliteStore::in_memory());
     for (text, says) in [
         ("{", "write items as `export` does"),
         (&line(""), "must not be empty"),
@@ -81,7 +81,7 @@ async fn lines_that_are_not_items_are_refused() {
 
 #[tokio::test]
 async fn byte_order_marks_blank_lines_and_windows_line_ends_are_accepted() {
-    let letters = DeadLetters::new(MemoryStore::new());
+    let letters = DeadLetters::new(SqliteStore::in_memory());
     let text = format!("\u{feff}{}\r\n\r\n{}", line("a").trim_end(), line("b").trim_end());
     let imported = letters.import(text.as_bytes(), Some("there")).await.unwrap();
     assert_eq!(imported.new, 2);
@@ -96,7 +96,7 @@ async fn a_failing_reader_is_reported_with_its_line() {
             Err(io::Error::other("unplugged"))
         }
     }
-    let letters = DeadLetters::new(MemoryStore::new());
+    let letters = DeadLetters::new(SqliteStore::in_memory());
     let text = line("a");
     let input = BufReader::new(text.as_bytes().chain(Fails));
     let error = letters.import(input, None).await.unwrap_err();
@@ -107,7 +107,7 @@ async fn a_failing_reader_is_reported_with_its_line() {
 /// A signature may read like the beginning of another one's id.
 #[tokio::test]
 async fn a_signature_in_full_is_meant_before_an_id() {
-    let letters = DeadLetters::new(MemoryStore::new());
+    let letters = DeadLetters::new(SqliteStore::in_memory());
     let beginning = Signature::new("m <n>").id()[..4].to_owned();
     let text = line("1") + &line("2").replace("m <n>", &beginning);
     letters.import(text.as_bytes(), None).await.unwrap();
@@ -119,7 +119,7 @@ async fn a_signature_in_full_is_meant_before_an_id() {
 
 #[tokio::test]
 async fn one_filter_selects_as_a_list_of_one_and_takes_a_signature_from_a_group() {
-    let letters = DeadLetters::new(MemoryStore::new());
+    let letters = DeadLetters::new(SqliteStore::in_memory());
     letters.import(lines(3).as_bytes(), None).await.unwrap();
     let groups = letters.stats(&Filter::all()).await.unwrap();
     let [group] = &groups[..] else { panic!("{groups:?}") };

@@ -8,7 +8,7 @@ use retry_workflow::job::InvalidGraph;
 use retry_workflow::matchers::network;
 use retry_workflow::store::Alteration;
 use retry_workflow::{
-    DeadLetters, Filter, Graph, ItemState, MemoryStore, Store, Task, Timestamp, WorkflowError,
+    DeadLetters, Filter, Graph, ItemState, SqliteStore, Store, Task, Timestamp, WorkflowError,
 };
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ impl Log {
     }
 }
 
-async fn state(store: &MemoryStore, job: &str, task: &str) -> ItemState {
+async fn state(store: &SqliteStore, job: &str, task: &str) -> ItemState {
     store.item(job, task).await.unwrap().unwrap().state
 }
 
@@ -61,7 +61,7 @@ async fn ready_tasks_run_in_parallel_and_others_after_their_dependencies() {
 
 #[tokio::test(start_paused = true)]
 async fn dependants_of_a_failed_task_are_skipped_and_name_it() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let log = Log::default();
     let task = |name: &'static str| {
         let log = log.clone();
@@ -126,14 +126,14 @@ async fn culprits_are_known_by_their_names<S: Store + Clone>(store: S) {
     let mut lines = Vec::new();
     let all = Filter::job("odd-1").states(ItemState::ALL);
     DeadLetters::new(store).export(&all, &mut lines).await.unwrap();
-    let there = MemoryStore::new();
+    let there = SqliteStore::in_memory();
     DeadLetters::new(there.clone()).import(lines.as_slice(), None).await.unwrap();
     assert_eq!(culprits(&there, "odd-1").await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_task_may_have_any_name() {
-    culprits_are_known_by_their_names(MemoryStore::new()).await;
+    culprits_are_known_by_their_names(SqliteStore::in_memory()).await;
 }
 
 #[cfg(feature = "sqlite")]
@@ -171,7 +171,7 @@ async fn retries_are_counted_and_each_wait_is_twice_as_long() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stopped_graph_resumes() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let log = Log::default();
     let graph = |stop: u64| {
         let task = |name: &'static str| {
@@ -202,7 +202,7 @@ async fn a_stopped_graph_resumes() {
 
 #[tokio::test(start_paused = true)]
 async fn skipped_tasks_run_once_the_failed_task_succeeds() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let graph = |good: bool| {
         let fine = |_| async { Ok::<_, String>(()) };
         Graph::new("repaired")
@@ -233,7 +233,7 @@ async fn skipped_tasks_run_once_the_failed_task_succeeds() {
 
 #[tokio::test(start_paused = true)]
 async fn two_processes_run_each_task_once() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let log = Log::default();
     let graph = || {
         let task = |name: &'static str| {
@@ -288,7 +288,7 @@ async fn an_invalid_graph_is_refused_before_a_task_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_re_driven_during_a_run_releases_its_dependants() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let (log, began) = (Log::default(), Instant::now());
     let task = |name: &'static str, seconds: u64| {
         let log = log.clone();
@@ -330,7 +330,7 @@ async fn a_task_re_driven_during_a_run_releases_its_dependants() {
 
 #[tokio::test(start_paused = true)]
 async fn all_failed_dependencies_are_named_and_a_long_chain_is_fast() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let fine = |_| async { Ok::<_, String>(()) };
     let bad = |_| async { Err::<(), _>("bad") };
     let mut graph = Graph::new("long")

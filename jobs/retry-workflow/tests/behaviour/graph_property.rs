@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use retry_workflow::{Graph, ItemState, MemoryStore, Store as _, Task};
+use retry_workflow::{Graph, ItemState, SqliteStore, Store as _, Task};
 use tokio::time::{Instant, sleep};
 
 /// A task needs some of those before it, and takes some seconds.
@@ -35,7 +35,7 @@ fn name(at: usize) -> String {
 
 /// Runs a graph in which these tasks fail. Returns its tasks in the order in which they succeeded.
 async fn run(
-    store: &MemoryStore,
+    store: &SqliteStore,
     plans: &[Plan],
     bad: &BTreeSet<usize>,
     are_two: bool,
@@ -100,7 +100,7 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let store = MemoryStore::new();
+            let store = SqliteStore::in_memory();
             let mut done = BTreeSet::new();
             for bad in rounds {
                 let seconds = seconds(&plans, &done, &bad);

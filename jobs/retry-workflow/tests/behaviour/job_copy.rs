@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use retry_workflow::job::{Copied, CopyError};
-use retry_workflow::store::{Alteration, MemoryStore, Selection, SqliteStore, Store};
+use retry_workflow::store::{Alteration, Selection, SqliteStore, Store};
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow, policy,
 };
@@ -100,7 +100,7 @@ async fn a_job_is_the_same_wherever_it_is_copied_to() {
     assert_eq!(before.0.len(), 20);
     assert!(before.0.iter().any(|item| item.checkpoint.is_some()), "{before:?}");
     let job = Job::get(&here, JOB).await.unwrap();
-    let memory = MemoryStore::new();
+    let memory = SqliteStore::in_memory();
     assert_eq!(job.copy(&here, &memory).await, Ok(copied(20, 0)));
     assert_eq!(seen(&memory).await, before);
     assert_eq!(job.copy(&memory, &there).await, Ok(copied(20, 0)));

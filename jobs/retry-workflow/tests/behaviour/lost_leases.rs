@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use retry_workflow::store::{MemoryStore, Store, StoreFuture};
+use retry_workflow::store::{SqliteStore, Store, StoreFuture};
 use retry_workflow::{Timestamp, Workflow};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A store whose answers do not arrive while its worker is stopped. What was asked for is done.
 struct Stopped {
-    store: MemoryStore,
+    store: SqliteStore,
     is_stopped: watch::Receiver<bool>,
 }
 
@@ -39,7 +39,7 @@ impl Store for Stopped {
 }
 
 /// A store that takes half a second until it begins, and as long for its answer.
-struct Slow(MemoryStore);
+struct Slow(SqliteStore);
 
 impl Slow {
     #[expect(clippy::unused_self, reason = "what passes the answers on is a method")]
@@ -65,7 +65,7 @@ impl Store for Slow {
 async fn a_dropped_job_releases_its_items_immediately() {
     let mut with_items = 0;
     for tenths in 0..150 {
-        let store = MemoryStore::new();
+        let store = SqliteStore::in_memory();
         let job = Workflow::new("job").job_id("job").max_parallel(2).store(Slow(store.clone()));
         let run = job.run(0..9_u32, |_: u32, _| async move {
             sleep(SECOND).await;
@@ -106,7 +106,7 @@ const LONG: u32 = 40;
 #[tokio::test(start_paused = true)]
 async fn a_suspended_worker_starts_no_lost_items_and_finishes_its_own() {
     let (stop, is_stopped) = watch::channel(false);
-    let (store, log) = (MemoryStore::new(), Arc::new(Mutex::new(Log::default())));
+    let (store, log) = (SqliteStore::in_memory(), Arc::new(Mutex::new(Log::default())));
     let begun = Instant::now();
     let workflow = || Workflow::new("job").job_id("job").max_parallel(1).lease(30 * SECOND);
     let first = {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use retry_tests_support::events;
 use retry_workflow::store::{AttemptOutcome, NewItem, Selection};
 use retry_workflow::{
-    DeadLetters, Filter, Job, MemoryStore, Operator, Redrive, Store, Workflow, keyed, policy,
+    DeadLetters, Filter, Job, Operator, Redrive, SqliteStore, Store, Workflow, keyed, policy,
 };
 
 /// `orders-1`, with three dead letters.
-async fn orders() -> MemoryStore {
-    let store = MemoryStore::new();
+async fn orders() -> SqliteStore {
+    let store = SqliteStore::in_memory();
     Workflow::new("orders")
         .retry(policy!(attempts = 1))
         .store(store.clone())
@@ -61,7 +61,7 @@ async fn only_the_re_drive_of_a_user_is_in_the_history() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_of_another_machine_is_cancelled_when_it_ends() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     Job::create(&store, "orders", None).await.unwrap();
     let items = ["1", "2", "3"].map(|id| NewItem::new(id, "1")).to_vec();
     store.enqueue("orders-1", items, store.now()).await.unwrap();

@@ -12,7 +12,7 @@ use retry_workflow::store::{AttemptOutcome, NewItem};
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner,
-    JobStatus, MemoryStore, OnItemFailure, Output, Policy, Source, StopReason, Store, Work,
+    JobStatus, OnItemFailure, Output, Policy, Source, SqliteStore, StopReason, Store, Work,
     WorkflowError,
 };
 
@@ -52,7 +52,7 @@ impl Work for Copy {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_begins_at_the_checkpoint_of_the_last_one() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let runner = JobRunner::new("copy").store(store.clone());
     let report = runner.run(items(&["a"]), Copy { parts: 3 }).await.unwrap();
 
@@ -87,7 +87,7 @@ async fn each_attempt_that_has_ended_is_an_event() {
 
 #[tokio::test(start_paused = true)]
 async fn output_of_an_attempt_is_only_in_the_history() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let work = Does(|_: WorkItem<'_>| {
         let mut failure = Failure::new("other", "exit status 2");
         failure.output = Some(Box::new(Output::new("", "no luck")));
@@ -175,7 +175,7 @@ async fn the_error_policy_holds_for_any_work() {
             async move { if failed.item == "a" { OnItemFailure::Skip } else { OnItemFailure::Dlq } }
         }
     };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let runner = JobRunner::new("fail").store(store.clone()).max_parallel(1).error_policy(policy);
     let runner = runner.handler("first", handler);
     let report = runner.run(items(&["a", "b", "c"]), work()).await.unwrap();
@@ -247,7 +247,7 @@ async fn an_item_that_retries_its_step_continues_where_it_failed() {
 /// The budget of the rounds ends while no process works on the job.
 #[tokio::test(start_paused = true)]
 async fn the_budget_of_rounds_ends_for_an_item_that_retries_its_step() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let seen = Arc::default();
     let run = |deadline: Duration| {
         let policy = Policy::new().attempts(9).budget(Duration::from_secs(60));
@@ -264,7 +264,7 @@ async fn the_budget_of_rounds_ends_for_an_item_that_retries_its_step() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_of_any_work_is_resumed_from_its_store() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let origin = serde_json::json!({ "shift": "night" });
     let job = Job::create(&store, "copy", Some(origin.clone())).await.unwrap();
     let runner = || JobRunner::new("copy").store(store.clone());
@@ -349,7 +349,7 @@ async fn the_error_of_a_source_ends_the_job_and_is_the_cause() {
 
 #[tokio::test(start_paused = true)]
 async fn a_graph_accepts_any_work_and_redrives_dead_tasks() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let graph = |is_fixed: bool| {
         let upload = Does(move |item: WorkItem<'_>| {
             let timer = AttemptTimer::start();
@@ -419,7 +419,7 @@ async fn a_stream_is_not_far_ahead_of_slow_handlers() {
             AttemptReport::succeeded(AttemptTimer::start(), None)
         })
     };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let runner = JobRunner::new("stream").store(store.clone()).stop_on(async {
         let _ = stopped.await;
     });

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, MemoryStore,
-    OnItemFailure, Policy, Store, Task, Workflow, keyed, policy, work,
+    BreakerConfig, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, OnItemFailure,
+    Policy, SqliteStore, Store, Task, Workflow, keyed, policy, work,
 };
 use tokio::time::{Instant, sleep};
 
@@ -17,7 +17,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test(start_paused = true)]
 async fn a_postponed_item_uses_up_no_attempt() {
-    scenario::run(Arc::new(MemoryStore::new())).await;
+    scenario::run(Arc::new(SqliteStore::in_memory())).await;
 }
 
 #[cfg(feature = "sqlite")]
@@ -133,7 +133,7 @@ async fn the_time_for_which_an_item_is_postponed_adds_up() {
 
 /// Runs the item of `import-1`, which is never ready and asks for 10 hours each time; returns the
 /// report.
-async fn never_ready(workflow: Workflow, store: &MemoryStore, calls: &Arc<AtomicU32>) -> JobReport {
+async fn never_ready(workflow: Workflow, store: &SqliteStore, calls: &Arc<AtomicU32>) -> JobReport {
     let calls = Arc::clone(calls);
     workflow
         .job_id("import-1")
@@ -152,7 +152,7 @@ async fn never_ready(workflow: Workflow, store: &MemoryStore, calls: &Arc<Atomic
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_limit_does_not_end_a_postponement() {
-    let (store, calls) = (MemoryStore::new(), Arc::default());
+    let (store, calls) = (SqliteStore::in_memory(), Arc::default());
     for most in [1, 2, 3] {
         let workflow = Workflow::new("import")
             .concurrency_per(|_: &serde_json::Value| Some("host".to_owned()), most)
@@ -164,7 +164,7 @@ async fn a_changed_limit_does_not_end_a_postponement() {
 
 #[tokio::test(start_paused = true)]
 async fn only_time_that_was_waited_counts_as_postponed() {
-    let (store, calls) = (MemoryStore::new(), Arc::default());
+    let (store, calls) = (SqliteStore::in_memory(), Arc::default());
     let workflow = || Workflow::new("import").max_postponed(24 * HOUR);
     for number in 1..=5 {
         let stopped = workflow().stop_on(sleep(10 * SECOND));
@@ -198,7 +198,7 @@ async fn the_rest_of_a_wait_that_was_cut_short_counts_again() {
     };
     let workflows: [&dyn Fn() -> Workflow; 2] = [&work, &rounds];
     for workflow in workflows {
-        let (store, calls) = (MemoryStore::new(), Arc::new(AtomicU32::new(0)));
+        let (store, calls) = (SqliteStore::in_memory(), Arc::new(AtomicU32::new(0)));
         let run = async |workflow: Workflow| {
             let calls = Arc::clone(&calls);
             let handler = move |_: u32, cx: ItemContext| {
@@ -223,7 +223,7 @@ async fn the_rest_of_a_wait_that_was_cut_short_counts_again() {
 
 #[tokio::test(start_paused = true)]
 async fn each_postponed_attempt_is_an_event_when_it_ends() {
-    let (store, calls) = (MemoryStore::new(), Arc::default());
+    let (store, calls) = (SqliteStore::in_memory(), Arc::default());
     let events: Arc<Mutex<Vec<String>>> = Arc::default();
     let workflow = || {
         let events = Arc::clone(&events);

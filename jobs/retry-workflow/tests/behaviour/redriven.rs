@@ -5,11 +5,11 @@ mod scenario;
 use std::sync::Arc;
 
 use retry_tests_support::events;
-use retry_workflow::{DeadLetters, Filter, Job, MemoryStore, Redrive, Store, Workflow, keyed};
+use retry_workflow::{DeadLetters, Filter, Job, Redrive, SqliteStore, Store, Workflow, keyed};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_after_a_re_drive_continues_the_job() {
-    scenario::run(Arc::new(MemoryStore::new())).await;
+    scenario::run(Arc::new(SqliteStore::in_memory())).await;
 }
 
 #[cfg(feature = "sqlite")]
@@ -21,8 +21,8 @@ async fn a_run_after_a_re_drive_continues_the_job_in_a_file() {
 }
 
 /// A job of three items, of which the third one has been re-driven.
-async fn redriven() -> MemoryStore {
-    let store = MemoryStore::new();
+async fn redriven() -> SqliteStore {
+    let store = SqliteStore::in_memory();
     let work = |n: u32, _| async move { if n == 3 { Err("no stock") } else { Ok(()) } };
     let import = Workflow::new("import").store(store.clone());
     import.run(keyed([1_u32, 2, 3], ToString::to_string), work).await.unwrap();
@@ -35,7 +35,7 @@ async fn redriven() -> MemoryStore {
 async fn input_that_is_done_already_is_reported_with_one_warning() {
     let works = |_: u32, _| async { Ok::<_, String>(()) };
     let items = |items: [u32; 3]| keyed(items, ToString::to_string);
-    let run = async |store: &MemoryStore, job: Option<&str>, of: [u32; 3]| {
+    let run = async |store: &SqliteStore, job: Option<&str>, of: [u32; 3]| {
         events::collect();
         let workflow = Workflow::new("import").store(store.clone());
         let workflow = match job {
@@ -77,7 +77,7 @@ async fn input_that_is_done_already_is_reported_with_one_warning() {
 
 #[tokio::test(start_paused = true)]
 async fn items_that_succeed_during_enqueueing_are_not_reported_as_done() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let job = Job::create(&store, "import", None).await.unwrap();
     // The same item comes twice, and has succeeded before it comes again.
     let numbers = (0..3_000_u32).map(|n| n % 1_500);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use retry_workflow::store::NewItem;
 use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem, WorkOutcome};
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Failure, JobEvent, JobRunner, MemoryStore, StopReason, Store, Work,
+    BreakerConfig, ErrorPolicy, Failure, JobEvent, JobRunner, SqliteStore, StopReason, Store, Work,
 };
 
 fn items(count: usize) -> std::vec::IntoIter<NewItem> {
@@ -54,7 +54,7 @@ impl Work for Machine {
 #[tokio::test(start_paused = true)]
 async fn items_that_cannot_begin_are_put_back_and_fewer_run_at_the_same_time() {
     let machine = Machine::with(16);
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let warned: Arc<Mutex<Vec<String>>> = Arc::default();
     let hears = Arc::clone(&warned);
     // A breaker and a threshold that would not survive these failures.
@@ -89,7 +89,7 @@ async fn items_that_cannot_begin_are_put_back_and_fewer_run_at_the_same_time() {
 #[tokio::test(start_paused = true)]
 async fn a_job_that_cannot_start_items_stops_after_a_minute() {
     let machine = Machine::with(0);
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let runner = JobRunner::new("job").store(store.clone()).max_parallel(50);
     let report = runner.run(items(100), machine.clone()).await.unwrap();
 
@@ -128,7 +128,7 @@ async fn an_item_that_cannot_continue_keeps_its_checkpoint() {
         }
     }
 
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let runner = JobRunner::new("job").store(store.clone());
     let report = runner.run(items(1), Steps(AtomicUsize::new(0))).await.unwrap();
     assert!(report.is_success(), "{report}");

@@ -12,9 +12,7 @@ use std::sync::Barrier;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use retry_workflow::store::{
-    Lease, MemoryStore, NewItem, Selection, Settled, Settlement, SqliteStore, Store,
-};
+use retry_workflow::store::{Lease, NewItem, Selection, Settled, Settlement, SqliteStore, Store};
 use retry_workflow::{Counts, Timestamp, Workflow};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -43,7 +41,7 @@ async fn a_clone_is_another_handle_to_the_same_store() {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = SqliteStore::open(folder.path().join("store.db")).unwrap();
     is_shared(sqlite.clone(), sqlite).await;
-    let memory = MemoryStore::new();
+    let memory = SqliteStore::in_memory();
     is_shared(memory.clone(), memory).await;
 }
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use retry_workflow::job::Request;
-use retry_workflow::store::{Alteration, MemoryStore, SqliteStore, Store, StoreFuture};
+use retry_workflow::store::{Alteration, SqliteStore, Store, StoreFuture};
 use retry_workflow::{
     Filter, Graph, Job, JobReport, JobStatus, StopReason, Task, Timestamp, Workflow,
 };
@@ -49,7 +49,7 @@ impl<S: Store> Store for Counting<S> {
 
 /// A custom store, which does not notify anyone of changes.
 #[derive(Clone)]
-struct Silent(MemoryStore);
+struct Silent(SqliteStore);
 
 impl Store for Silent {
     forward!(silent => silent.0);
@@ -101,7 +101,7 @@ async fn redrive<S: Store + Clone>(store: &S) {
 async fn a_redrive_wakes_an_idle_worker_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = SqliteStore::open(folder.path().join("store.db")).unwrap();
-    woken_at_once(MemoryStore::new()).await;
+    woken_at_once(SqliteStore::in_memory()).await;
     woken_at_once(sqlite).await;
 }
 
@@ -130,7 +130,7 @@ async fn a_redrive_by_another_process_wakes_an_idle_worker_within_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_without_notifications_is_polled_each_second() {
-    let store = Silent(MemoryStore::new());
+    let store = Silent(SqliteStore::in_memory());
     let (run, mut attempts) = idle_worker(&store).await;
     sleep(HOUR / 7).await;
     redrive(&store).await;
@@ -141,7 +141,7 @@ async fn a_store_without_notifications_is_polled_each_second() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_worker_is_paused_at_once() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let (run, _) = idle_worker(&store).await;
     sleep(HOUR / 7).await;
     let asked = Instant::now();
@@ -153,7 +153,7 @@ async fn an_idle_worker_is_paused_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_worker_polls_its_store_once_a_minute() {
-    let store = Counting { store: MemoryStore::new(), queries: Arc::default() };
+    let store = Counting { store: SqliteStore::in_memory(), queries: Arc::default() };
     let (run, _) = idle_worker(&store).await;
     let before = store.queries.load(Ordering::Relaxed);
     sleep(HOUR / 6).await;
@@ -167,7 +167,7 @@ async fn an_idle_worker_polls_its_store_once_a_minute() {
 /// continues.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_depends_on_two_workers_starts_without_polling() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let started = Instant::now();
     let graph = || {
         let task = |name: &str, seconds: u32| {
@@ -195,7 +195,7 @@ async fn a_task_that_depends_on_two_workers_starts_without_polling() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_ends_with_its_last_item_in_whatever_order_the_store_answers() {
     let mut jobs = tokio::task::JoinSet::new();
-    for number in 0..300 {
+    for number in 0..100 {
         jobs.spawn(async move {
             sleep(Duration::from_millis(number * 5)).await;
             let last = Arc::new(std::sync::Mutex::new(Instant::now()));
@@ -206,7 +206,7 @@ async fn a_job_ends_with_its_last_item_in_whatever_order_the_store_answers() {
                     async move { if number.is_multiple_of(2) { Ok(()) } else { Err("it is odd") } }
                 }
             };
-            let workflow = Workflow::new("prompt").store(MemoryStore::new());
+            let workflow = Workflow::new("prompt").store(SqliteStore::in_memory());
             let report = workflow.run([8, 6, 3, 4], attempt).await.unwrap();
             assert_eq!((report.succeeded(), report.dead()), (3, 1));
             last.lock().unwrap().elapsed()

@@ -455,7 +455,7 @@ fn bound(limits: &[JobLimit], key: Key) -> Option<LimitBound> {
 mod tests {
     use super::*;
     use crate::job::rate_record::RateRecord;
-    use crate::store::{MemoryStore, Store};
+    use crate::store::{SqliteStore, Store};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -471,7 +471,7 @@ mod tests {
     }
 
     /// Claims items with the same key.
-    fn claim(keys: &mut JobLimits, store: &MemoryStore, items: &[i64]) {
+    fn claim(keys: &mut JobLimits, store: &SqliteStore, items: &[i64]) {
         for item in items {
             keys.add(*item, "\"key\"", store.now());
         }
@@ -480,7 +480,7 @@ mod tests {
     /// Reserves the keys of these items, and returns those that are deferred, and by how much.
     async fn reserve(
         keys: &mut JobLimits,
-        store: &MemoryStore,
+        store: &SqliteStore,
         items: &[i64],
     ) -> Vec<(i64, Duration)> {
         let now = store.now();
@@ -497,13 +497,13 @@ mod tests {
         deferred
     }
 
-    fn can_start(keys: &JobLimits, store: &MemoryStore, item: i64) -> bool {
+    fn can_start(keys: &JobLimits, store: &SqliteStore, item: i64) -> bool {
         let now = store.now();
         keys.start_of(item, now).is_some_and(|at| at <= now)
     }
 
     /// The next free start of the only key.
-    async fn next_start(store: &MemoryStore) -> Timestamp {
+    async fn next_start(store: &SqliteStore) -> Timestamp {
         let values = store.values(&RateRecord::keys_prefix("job")).await.unwrap();
         let state: Value = serde_json::from_str(&values[0].1).unwrap();
         state["next"].as_str().unwrap().parse().unwrap()
@@ -511,7 +511,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_start_that_was_not_used_is_free_again() {
-        let (store, hour) = (MemoryStore::new(), [rate("1/h")]);
+        let (store, hour) = (SqliteStore::in_memory(), [rate("1/h")]);
         let mut one = worker("one", &hour);
         claim(&mut one, &store, &[1]);
         reserve(&mut one, &store, &[1]).await;
@@ -539,7 +539,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_schedule_of_a_key_is_never_further_ahead_than_an_interval_or_a_moment() {
         for (text, most) in [("1/h", 3_600_000), ("4/s", 250), ("5/s", 250), ("100/s", 250)] {
-            let store = MemoryStore::new();
+            let store = SqliteStore::in_memory();
             for _ in 0..5 {
                 // Each of them is killed.
                 let mut keys = worker("killed", &[rate(text)]);
@@ -555,7 +555,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slot_passes_to_the_next_item_without_a_query() {
-        let (store, mut keys) = (MemoryStore::new(), worker("one", &[LimitBound::Concurrency(1)]));
+        let (store, mut keys) =
+            (SqliteStore::in_memory(), worker("one", &[LimitBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         assert_eq!(reserve(&mut keys, &store, &[1, 2, 3]).await, []);
         assert!(can_start(&keys, &store, 1) && !can_start(&keys, &store, 2));
@@ -573,7 +574,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_the_next_item_waits_in_hand_for_long() {
-        let (store, mut keys) = (MemoryStore::new(), worker("one", &[LimitBound::Concurrency(1)]));
+        let (store, mut keys) =
+            (SqliteStore::in_memory(), worker("one", &[LimitBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         reserve(&mut keys, &store, &[1, 2, 3]).await;
         keys.started(1, store.now());
@@ -590,7 +592,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_places_of_a_killed_worker_are_free_after_its_lease() {
-        let (store, two) = (MemoryStore::new(), [LimitBound::Concurrency(2)]);
+        let (store, two) = (SqliteStore::in_memory(), [LimitBound::Concurrency(2)]);
         let (mut killed, mut other) = (worker("killed", &two), worker("other", &two));
         claim(&mut killed, &store, &[1]);
         reserve(&mut killed, &store, &[1]).await;

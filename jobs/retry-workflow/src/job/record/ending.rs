@@ -80,10 +80,10 @@ impl Job {
     /// are due again.
     ///
     /// ```
-    /// # use retry_workflow::{MemoryStore, Workflow};
+    /// # use retry_workflow::{SqliteStore, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
+    /// let store = SqliteStore::in_memory();
     /// let import = Workflow::new("import").store(store.clone());
     /// let report = import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
     /// let finish = || report.job.finish(&store, "import-1", |_| {}, |key| async { Some(key) });

@@ -5,11 +5,11 @@ use rusqlite::Result;
 use super::claim::queue;
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
+use super::transaction::tally::count_move;
 use crate::item::clock::Timestamp;
 use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
 use crate::store::codes::{NEW, PURGED, claim_rank, state_code};
-use crate::store::tally::count_move;
 
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";

@@ -9,13 +9,13 @@ use super::selection::{FilteredItems, Values, find_all, limit, listed};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use super::transaction::columns::json;
+use super::transaction::tally::count_move;
 use crate::item::alteration::Alteration;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, Filter, ItemState, Waiting};
+use crate::item::record::{AttemptOutcome, AttemptRecord, Filter, ItemState, Waiting};
 use crate::store::codes::{BEGUN, LEASED, NEW, PENDING, PURGED, SKIPPED, SUSPECT, claim_rank};
 use crate::store::sql::Columns;
-use crate::store::tally::count_move;
 
 pub(super) fn alter(
     tx: &mut Transaction<'_>,
@@ -139,7 +139,8 @@ fn redrive(
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         if let Some(user) = by {
-            let row = AttemptRecord::redriven(user, run, now);
+            let row = AttemptRecord::new(user, now, AttemptOutcome::Redriven);
+            let row = AttemptRecord { run, attempt: 0, ..row };
             write_row(tx, job, (item, token), 0, &row)?;
         }
         after = after.saturating_add(micros(every));

@@ -3,13 +3,13 @@
 use rusqlite::{OptionalExtension, Result, Row};
 
 use super::transaction::Transaction;
+use super::transaction::tally::count_move;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, ItemState, Lease, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
 use crate::store::codes::{BEGUN, NEW, SUSPECT, claim_rank, outcome_code};
 use crate::store::sql::{self, Columns};
-use crate::store::tally::count_move;
 
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {

@@ -28,6 +28,9 @@ const HEADER: u64 = 100;
 /// In bytes.
 const PAGE: i64 = 4096;
 
+/// SQLite's name for a database in memory.
+pub(super) const IN_MEMORY: &str = ":memory:";
+
 /// The absolute path of a store that can be opened or created there.
 pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
     // `:memory:` and `file:…` mean something else to SQLite than to people, so make the path
@@ -77,6 +80,15 @@ pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult
         let reason = "it can be read, but not written: give its user permission to write it";
         return Err(StoreError::access(path, reason));
     }
+    prepare(path, &mut connection, options)?;
+    Ok(connection)
+}
+
+/// Creates an empty store in memory.
+pub(super) fn open_in_memory(options: &SqliteOptions) -> StoreResult<Connection> {
+    let path = Path::new(IN_MEMORY);
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options)
+        .map_err(|error| sqlite_error::store_error(path, &error))?;
     prepare(path, &mut connection, options)?;
     Ok(connection)
 }

@@ -4,13 +4,13 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
 use super::transaction::columns::Json;
+use super::transaction::tally::{count_attempt, count_move};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptRecord, ItemState, LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start,
 };
 use crate::store::codes::{outcome_code, state_code};
-use crate::store::tally::{count_attempt, count_move};
 
 pub(super) fn settle(
     tx: &mut Transaction<'_>,

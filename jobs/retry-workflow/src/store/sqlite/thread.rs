@@ -1,5 +1,6 @@
 //! The threads that own the connections. The writing one takes all that has queued up and commits
-//! it at once: many settlements share one commit.
+//! it at once: many settlements share one commit. A store in memory blocks on nothing, so its
+//! callers run its work themselves.
 
 mod identity;
 pub(super) mod patience;
@@ -10,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -26,44 +28,28 @@ use crate::store::{Changes, StoreError, StoreResult};
 /// that arrive in the meantime.
 const LARGEST_GROUP: usize = 1024;
 
-/// A thread with a connection. Dropping it waits until everything queued up is done.
-pub(super) struct Thread {
-    queue: Option<Sender<Order>>,
-    thread: Option<JoinHandle<()>>,
+/// A connection, and the thread that works with it.
+pub(super) enum Executor {
+    /// Dropping it waits until everything queued up is done.
+    Thread {
+        queue: Option<Sender<Order>>,
+        thread: Option<JoinHandle<()>>,
+    },
+    Caller(Box<Mutex<Worker>>),
 }
 
-impl Thread {
-    pub(super) fn start(
-        path: &Path,
-        connection: Connection,
-        access: Access,
-        clock: &Arc<StoreClock>,
-        changes: &Arc<Changes>,
-        patience: Patience,
-    ) -> StoreResult<Self> {
+impl Executor {
+    pub(super) fn start(mut worker: Worker) -> StoreResult<Self> {
         let (queue, orders) = channel();
-        let name = match access {
+        let name = match worker.access {
             Access::Read => "retry-store-read",
             Access::Write => "retry-store-write",
-        };
-        let mut worker = Worker {
-            path: path.to_path_buf(),
-            // Later reads are at least this new.
-            seen: data_version(&connection),
-            connection,
-            access,
-            names: Names::default(),
-            clock: Arc::clone(clock),
-            clock_kept: None,
-            changes: Arc::clone(changes),
-            identity: Identity::of(path),
-            patience,
         };
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || worker.run(&orders))
             .map_err(StoreError::other)?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        Ok(Self::Thread { queue: Some(queue), thread: Some(thread) })
     }
 
     /// Runs `work` in a transaction. It is done even if the caller is gone, unless it is done
@@ -91,8 +77,16 @@ impl Thread {
         order: Order,
         answer: oneshot::Receiver<StoreResult<T>>,
     ) -> StoreResult<T> {
-        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
-        queue.send(order).map_err(|_| StoreError::Closed)?;
+        match self {
+            Self::Thread { queue, .. } => {
+                let queue = queue.as_ref().ok_or(StoreError::Closed)?;
+                queue.send(order).map_err(|_| StoreError::Closed)?;
+            }
+            Self::Caller(worker) => {
+                worker.lock().obey([order]);
+                return answer.await.unwrap_or(Err(StoreError::Closed));
+            }
+        }
         // On a paused test clock, a runtime whose tasks all wait for something outside jumps to the
         // next timer. It does not while a blocking task runs.
         let answer = match Handle::try_current() {
@@ -108,12 +102,12 @@ impl Thread {
     }
 }
 
-impl Drop for Thread {
+impl Drop for Executor {
     fn drop(&mut self) {
-        drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
+        if let Self::Thread { queue, thread } = self {
+            drop(queue.take());
             // A panic in there has been reported already.
-            let _ended = thread.join();
+            let _ended = thread.take().map(JoinHandle::join);
         }
     }
 }
@@ -125,13 +119,13 @@ fn is_stopped() -> bool {
 }
 
 /// A request to a thread.
-enum Order {
+pub(super) enum Order {
     Do(Box<dyn Command>),
     Look(oneshot::Sender<StoreResult<()>>),
 }
 
 /// Something to do in a transaction, and how its result is returned.
-trait Command: Send {
+pub(super) trait Command: Send {
     fn is_wanted(&self) -> bool;
     fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<()>;
     fn answer(self: Box<Self>, committed: StoreResult<()>);
@@ -171,7 +165,7 @@ enum Undone {
     Failed(StoreError),
 }
 
-struct Worker {
+pub(super) struct Worker {
     path: PathBuf,
     connection: Connection,
     access: Access,
@@ -187,6 +181,29 @@ struct Worker {
 }
 
 impl Worker {
+    pub(super) fn new(
+        path: &Path,
+        connection: Connection,
+        access: Access,
+        clock: &Arc<StoreClock>,
+        changes: &Arc<Changes>,
+        patience: &Patience,
+    ) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            // Later reads are at least this new.
+            seen: data_version(&connection),
+            connection,
+            access,
+            names: Names::default(),
+            clock: Arc::clone(clock),
+            clock_kept: None,
+            changes: Arc::clone(changes),
+            identity: Identity::of(path),
+            patience: patience.clone(),
+        }
+    }
+
     fn run(&mut self, orders: &Receiver<Order>) {
         // Readers gain nothing from sharing a commit.
         let more = match self.access {
@@ -194,19 +211,23 @@ impl Worker {
             Access::Write => LARGEST_GROUP - 1,
         };
         while let Ok(first) = orders.recv() {
-            let mut group = Vec::new();
-            for order in std::iter::once(first).chain(orders.try_iter().take(more)) {
-                match order {
-                    Order::Do(command) if command.is_wanted() => group.push(command),
-                    Order::Do(_) => {}
-                    Order::Look(reply) => {
-                        let _caller_is_gone = reply.send(self.look());
-                    }
+            self.obey(std::iter::once(first).chain(orders.try_iter().take(more)));
+        }
+    }
+
+    fn obey(&mut self, orders: impl IntoIterator<Item = Order>) {
+        let mut group = Vec::new();
+        for order in orders {
+            match order {
+                Order::Do(command) if command.is_wanted() => group.push(command),
+                Order::Do(_) => {}
+                Order::Look(reply) => {
+                    let _caller_is_gone = reply.send(self.look());
                 }
             }
-            if !group.is_empty() {
-                self.run_group(group);
-            }
+        }
+        if !group.is_empty() {
+            self.run_group(group);
         }
     }
 

@@ -2,6 +2,7 @@
 //! once when it ends.
 
 pub(super) mod columns;
+pub(super) mod tally;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;

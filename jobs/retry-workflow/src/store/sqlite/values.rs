@@ -3,8 +3,8 @@
 use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
+use super::transaction::tally::job_of_record;
 use crate::store::StoreResult;
-use crate::store::tally::job_of_record;
 
 pub(super) fn get(tx: &Transaction<'_>, key: &str) -> Result<Option<(u64, String)>> {
     tx.prepare("SELECT revision, value FROM vals WHERE key = ?1")?

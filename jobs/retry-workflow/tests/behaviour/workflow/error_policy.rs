@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use retry_workflow::job::{BreakerRecord, ErrorCollection, OnOpen, State, Unit, Waits};
 use retry_workflow::{
-    BreakerConfig, Class, Classify, ErrorPolicy, Job, JobEvent, JobReport, MemoryStore,
-    OnItemFailure, StopReason, Store as _, Workflow, keyed, policy,
+    BreakerConfig, Class, Classify, ErrorPolicy, Job, JobEvent, JobReport, OnItemFailure,
+    SqliteStore, StopReason, Store as _, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -125,7 +125,7 @@ async fn a_job_stops_at_its_bounds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stopped_job_resumes_with_new_counts() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let run = |most: u64| {
         Workflow::new("bounds")
             .store(store.clone())
@@ -200,7 +200,7 @@ async fn items_that_probe_an_outage_are_not_buried_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn an_open_breaker_stops_the_job_if_configured_and_is_stored() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let run = |on_open: OnOpen| {
         Workflow::new("remembers")
             .store(store.clone())
@@ -248,7 +248,7 @@ impl Classify for RateLimited {
 
 #[tokio::test(start_paused = true)]
 async fn one_items_rate_limit_holds_all_items_also_for_the_next_process() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let (calls, start) = (Calls::default(), Instant::now());
     let run = |dies: bool| {
         let calls = calls.clone();

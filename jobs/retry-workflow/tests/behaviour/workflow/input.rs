@@ -6,14 +6,14 @@ use std::time::Duration;
 use retry_workflow::store::NewItem;
 use retry_workflow::work::{AttemptReport, WorkItem, WorkOutcome};
 use retry_workflow::{
-    ItemState, Job, JobRunner, JobStatus, MemoryStore, Source, StopReason, Store, Work, Workflow,
+    ItemState, Job, JobRunner, JobStatus, Source, SqliteStore, StopReason, Store, Work, Workflow,
     WorkflowError, keyed,
 };
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
 async fn items_are_known_again_by_their_keys() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let run = |orders: Vec<String>| {
         Workflow::new("keys")
             .job_id("keys")
@@ -82,7 +82,7 @@ impl futures_core::Stream for Endless {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_with_partly_read_input_does_not_finish() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let workflow = || Workflow::new("half").store(store.clone());
     let handler = |_: u32, _: retry_workflow::ItemContext| async { Ok::<_, String>(()) };
     let stop = tokio::time::sleep(Duration::from_secs(5));
@@ -96,7 +96,7 @@ async fn a_job_with_partly_read_input_does_not_finish() {
 
 #[tokio::test(start_paused = true)]
 async fn other_items_given_to_a_stopped_job_are_not_lost() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let run = |stop: u64, items: Vec<String>| {
         let seen = seen.clone();
@@ -148,7 +148,7 @@ impl Work for Slow {
 
 #[tokio::test(start_paused = true)]
 async fn a_source_that_fails_stops_the_job_as_a_request_does() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let finished = Arc::new(Mutex::new(None));
     let report = Arc::clone(&finished);
     let error = JobRunner::new("import")

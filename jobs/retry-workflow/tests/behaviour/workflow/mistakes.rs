@@ -5,7 +5,7 @@ use std::time::Duration;
 use retry_runtime::HalfOpen;
 use retry_tests_support::events;
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Graph, MemoryStore, Policy, Task, Workflow, WorkflowError,
+    BreakerConfig, ErrorPolicy, Graph, Policy, SqliteStore, Task, Workflow, WorkflowError,
 };
 
 #[tokio::test(start_paused = true)]
@@ -25,8 +25,8 @@ async fn job_without_a_store_warns_once_that_it_is_lost_with_its_process() {
     assert_eq!(events::collect().len(), 1);
 
     // A store in memory that was asked for is intended.
-    Workflow::new("import").store(MemoryStore::new()).run(1..=100, handler).await.unwrap();
-    Graph::new("publish").store(MemoryStore::new()).task(task()).run().await.unwrap();
+    Workflow::new("import").store(SqliteStore::in_memory()).run(1..=100, handler).await.unwrap();
+    Graph::new("publish").store(SqliteStore::in_memory()).task(task()).run().await.unwrap();
     assert_eq!(events::collect(), [""; 0]);
 }
 

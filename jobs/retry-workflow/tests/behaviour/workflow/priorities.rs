@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::store::Alteration;
-use retry_workflow::{Filter, ItemState, MemoryStore, Store, Workflow, policy};
+use retry_workflow::{Filter, ItemState, SqliteStore, Store, Workflow, policy};
 
 type Order = Arc<Mutex<Vec<u32>>>;
 
@@ -66,7 +66,7 @@ async fn the_last_of_thirty_thousand_items_is_among_the_first_if_it_is_the_most_
 
 #[tokio::test(start_paused = true)]
 async fn a_redriven_item_is_as_urgent_as_before() {
-    let (store, order) = (MemoryStore::new(), Order::default());
+    let (store, order) = (SqliteStore::in_memory(), Order::default());
     let run = |fails: bool| {
         let note = job(&order);
         Workflow::new("ship")

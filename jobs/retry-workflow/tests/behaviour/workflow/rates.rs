@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::job::{RateRecord, Waits as Waiting};
-use retry_workflow::{Job, MemoryStore, Rate, Store, WaitReason, Workflow, policy};
+use retry_workflow::{Job, Rate, SqliteStore, Store, WaitReason, Workflow, policy};
 use tokio::time::Instant;
 
 use super::support::{Calls, Waits, refused};
@@ -38,7 +38,7 @@ fn rate(text: &str) -> Rate {
 
 #[tokio::test(start_paused = true)]
 async fn workers_keep_to_the_rate_together_and_use_it_up() {
-    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let (store, starts) = (SqliteStore::in_memory(), Starts::default());
     let run = |max_parallel: usize| {
         let starts = starts.clone();
         Workflow::new("paced")
@@ -88,7 +88,7 @@ async fn retries_keep_to_the_rate_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_slow_rate_is_reported_and_no_start_is_lost() {
-    let (store, waits, starts) = (MemoryStore::new(), Waits::default(), Starts::default());
+    let (store, waits, starts) = (SqliteStore::in_memory(), Waits::default(), Starts::default());
     let limit = rate("1/m");
     let (told, notes) = (waits.clone(), starts.clone());
     let job = Workflow::new("slow")
@@ -122,7 +122,7 @@ async fn a_wait_for_a_slow_rate_is_reported_and_no_start_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_items_are_claimed_than_the_rate_lets_start_soon() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let job = Workflow::new("slow").store(store.clone()).max_parallel(10).rate(rate("1/m"));
     let job = job.stop_on(tokio::time::sleep(Duration::from_secs(90)));
     let looks = async {
@@ -134,7 +134,7 @@ async fn no_more_items_are_claimed_than_the_rate_lets_start_soon() {
 }
 
 /// Runs `job-1` at this rate for a while, and notes its starts.
-async fn run_for(store: &MemoryStore, limit: &str, starts: &Starts, time: Duration) {
+async fn run_for(store: &SqliteStore, limit: &str, starts: &Starts, time: Duration) {
     let notes = starts.clone();
     let job = Workflow::new("job")
         .job_id("job-1")
@@ -150,7 +150,7 @@ async fn run_for(store: &MemoryStore, limit: &str, starts: &Starts, time: Durati
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
-    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let (store, starts) = (SqliteStore::in_memory(), Starts::default());
     let began = store.now();
     for _ in 0..5 {
         run_for(&store, "1/h", &starts, Duration::from_secs(10)).await;
@@ -162,7 +162,7 @@ async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
     assert_eq!(starts.count(), 2, "an hour after the first");
 
     // A quick rate returns the starts that it has reserved and not used.
-    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let (store, starts) = (SqliteStore::in_memory(), Starts::default());
     run_for(&store, "20/s", &starts, Duration::from_millis(120)).await;
     let record = RateRecord::find(&store, "job-1").await.unwrap().unwrap();
     assert!(record.next <= store.now() + Duration::from_millis(50), "{record:?}");
@@ -170,7 +170,7 @@ async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn repeatedly_killed_workers_use_the_whole_rate() {
-    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let (store, starts) = (SqliteStore::in_memory(), Starts::default());
     for _ in 0..9 {
         let four = Duration::from_secs(4);
         let worker = tokio::spawn({
@@ -191,7 +191,7 @@ async fn over_hosts(
     set: impl Fn(Workflow) -> Workflow,
     handler: impl Fn(u32) -> Duration + Clone + Send + Sync + 'static,
 ) -> (Vec<Starts>, Vec<usize>, Duration) {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let starts: Vec<_> = (0..hosts).map(|_| Starts::default()).collect();
     let running = Arc::new(Mutex::new(vec![(0_usize, 0_usize); hosts as usize]));
     let run = || {
@@ -250,7 +250,7 @@ async fn no_more_items_of_a_key_run_at_a_time_and_its_places_are_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_key_does_not_stop_the_others() {
-    let (store, done) = (MemoryStore::new(), Starts::default());
+    let (store, done) = (SqliteStore::in_memory(), Starts::default());
     let began = Instant::now();
     // A thousand of the slow host come first.
     let items = (0..1_000).map(|_| "slow").chain((0..200).map(|_| "quick")).map(String::from);
@@ -293,7 +293,7 @@ async fn a_rate_for_all_and_one_for_each_key_hold_together() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_stops_gives_its_places_back() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let job = || {
         Workflow::new("stops")
             .job_id("stops")
@@ -378,7 +378,7 @@ async fn with_other_limits(
     first: impl Fn(Workflow) -> Workflow,
     then: impl Fn(Workflow) -> Workflow,
 ) -> (usize, Duration) {
-    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let (store, starts) = (SqliteStore::in_memory(), Starts::default());
     let job = || Workflow::new("job").job_id("job-1").store(store.clone()).max_parallel(40);
     let handler = |starts: Starts| {
         move |_: u32, _| {
@@ -431,7 +431,7 @@ async fn a_lowered_limit_holds_from_the_last_start() {
 
 #[tokio::test(start_paused = true)]
 async fn each_key_has_a_value_of_its_own_which_goes_with_the_job() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let report = Workflow::new("keys")
         .store(store.clone())
         .rate_per(|n| Some(n.to_string()), rate("1/h"))

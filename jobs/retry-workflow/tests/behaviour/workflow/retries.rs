@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use retry_workflow::matchers::{network, rate_limit, timeout};
 use retry_workflow::store::{Alteration, AttemptOutcome, Selection};
-use retry_workflow::{Classify, JobStatus, MemoryStore, Policy, Store, Workflow, keyed, policy};
+use retry_workflow::{Classify, JobStatus, Policy, SqliteStore, Store, Workflow, keyed, policy};
 use tokio::time::Instant;
 
 use super::support::{Calls, odd, refused};
@@ -85,7 +85,7 @@ async fn an_attempt_is_cut_off_by_the_policys_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_is_a_dead_letter_and_not_the_end() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let report = Workflow::new("panics")
         .store(store.clone())
         .run(keyed([1, 2, 3], u32::to_string), |n: u32, _| async move {
@@ -102,7 +102,7 @@ async fn a_panic_is_a_dead_letter_and_not_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_payload_that_cannot_be_read_is_a_dead_letter_at_once() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let workflow = || Workflow::new("types").store(store.clone());
     workflow()
         .stop_on(async {})
@@ -138,7 +138,7 @@ async fn a_payload_that_cannot_be_read_is_a_dead_letter_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn the_history_has_a_row_for_each_attempt() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let report = Workflow::new("history")
         .store(store.clone())
         .retry(policy!(attempts = 3))
@@ -166,7 +166,7 @@ async fn the_history_has_a_row_for_each_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_is_encoded_as_json_once() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let hour = Duration::from_secs(3600);
     let run = Workflow::new("once")
         .store(store.clone())
@@ -196,7 +196,7 @@ async fn a_checkpoint_that_is_not_json_fails_its_item() {
             AttemptReport::new(WorkOutcome::Retry { wait: Duration::ZERO, checkpoint })
         }
     }
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let items = vec![NewItem::new("a", "1")];
     let runner = JobRunner::new("careless").store(store.clone());
     assert_eq!(runner.run(items.into_iter(), Careless).await.unwrap().dead(), 1);
@@ -309,7 +309,7 @@ impl retry_workflow::Classify for Refusal {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_letter_has_the_class_that_its_error_gave_itself() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let job = |name: &str| Workflow::new(name).store(store.clone()).retry(policy!(attempts = 1));
     let refusal = || Err::<(), _>(Refusal(io::Error::other("sold out")));
     job("own").classified().run([1_u32], move |_: u32, _| async move { refusal() }).await.unwrap();

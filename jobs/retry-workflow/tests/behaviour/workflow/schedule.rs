@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use retry_workflow::job::{Moment, Unit, Waits as Waiting};
 use retry_workflow::{
-    DeadLetters, Filter, ItemState, Job, MemoryStore, Redrive, Store, WaitReason, Workflow, keyed,
+    DeadLetters, Filter, ItemState, Job, Redrive, SqliteStore, Store, WaitReason, Workflow, keyed,
     policy,
 };
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ async fn no_item_starts_before_its_time_and_the_wait_is_reported() {
 }
 
 /// The reasons why a job waits, as its store reports them.
-async fn told(store: &MemoryStore, job: &str) -> Vec<String> {
+async fn told(store: &SqliteStore, job: &str) -> Vec<String> {
     let job = Job::get(store, job).await.unwrap();
     let counts = store.counts(&job.id).await.unwrap();
     let waits = Waiting::load(store, &job, &counts).await.unwrap();
@@ -40,7 +40,7 @@ async fn told(store: &MemoryStore, job: &str) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_resumed_job_counts_from_its_creation() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let job = || Workflow::new("later").store(store.clone()).not_before("1h");
     let stopped = job()
         .stop_on(tokio::time::sleep(HOUR / 2))
@@ -57,7 +57,7 @@ async fn a_resumed_job_counts_from_its_creation() {
 
 #[tokio::test(start_paused = true)]
 async fn items_not_started_in_time_are_skipped_and_started_ones_continue() {
-    let (store, calls) = (MemoryStore::new(), Calls::default());
+    let (store, calls) = (SqliteStore::in_memory(), Calls::default());
     let job = || {
         Workflow::new("night")
             .store(store.clone())

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, JobStatus, MemoryStore,
+    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, JobStatus, SqliteStore,
     StopReason, Store, Timestamp, WaitReason, Workflow, policy,
 };
 use tokio::time::Instant;
@@ -14,7 +14,7 @@ use super::support::{Calls, Waits, odd, refused};
 
 #[tokio::test(start_paused = true)]
 async fn the_budget_goes_on_while_nothing_runs() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let calls = Calls::default();
     let workflow = || {
         Workflow::new("budget").store(store.clone()).retry(policy!(
@@ -43,7 +43,7 @@ async fn the_budget_goes_on_while_nothing_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_running_items_end_and_puts_the_others_back() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let (calls, start) = (Calls::default(), Instant::now());
     let run = |stop: Duration| {
         let calls = calls.clone();
@@ -70,7 +70,7 @@ async fn a_stop_lets_running_items_end_and_puts_the_others_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_job_loses_nothing() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let calls = Calls::default();
     let run = || {
         let calls = calls.clone();
@@ -116,7 +116,7 @@ async fn a_stopping_job_waits_for_running_items() {
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_job_is_a_finished_one() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let report = Workflow::new("empty")
         .store(store.clone())
         .run(Vec::<u32>::new(), |_: u32, _| async { Ok::<_, String>(()) })
@@ -128,7 +128,7 @@ async fn an_empty_job_is_a_finished_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_lists_its_workers_until_they_end() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let (seen, in_handler) = (Arc::new(Mutex::new(Vec::new())), store.clone());
     let log = Arc::clone(&seen);
     Workflow::new("seen")
@@ -152,11 +152,26 @@ async fn a_job_lists_its_workers_until_they_end() {
     assert!(job.workers.is_empty() && !job.is_live(Timestamp::now()));
 }
 
+/// A store whose clock started at another time.
+#[derive(Clone)]
+struct Elsewhen {
+    store: SqliteStore,
+    then: Timestamp,
+    begun: Instant,
+}
+
+impl Store for Elsewhen {
+    fn now(&self) -> Timestamp {
+        self.then + self.begun.elapsed()
+    }
+
+    forward!(elsewhen => elsewhen.store);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_job_reads_only_the_clock_of_its_store() {
     let then: Timestamp = "2100-01-01".parse().unwrap();
-    let begun = Instant::now();
-    let store = MemoryStore::with_clock(move || then + begun.elapsed());
+    let store = Elsewhen { store: SqliteStore::in_memory(), then, begun: Instant::now() };
     let in_handler = Arc::new(Mutex::new(Vec::new()));
     let asked = Arc::clone(&in_handler);
     let breaker = BreakerConfig::new().failure_threshold(2).timeout(Duration::from_secs(30));
@@ -188,7 +203,7 @@ async fn a_job_reads_only_the_clock_of_its_store() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_worker_to_leave_reports_the_end_once() {
-    let (store, heard) = (MemoryStore::new(), Arc::new(Mutex::new(Vec::new())));
+    let (store, heard) = (SqliteStore::in_memory(), Arc::new(Mutex::new(Vec::new())));
     let run = |most: usize| {
         let heard = Arc::clone(&heard);
         Workflow::new("shared")
@@ -221,7 +236,7 @@ async fn a_job_stops_when_its_future_ends_whatever_that_returns() {
 
 /// Adds a worker of another machine to the record of a job, whose heartbeat is valid for as long as
 /// the one of the worker that is there; or renews it.
-async fn beat_elsewhere(store: &MemoryStore, job: &str) {
+async fn beat_elsewhere(store: &SqliteStore, job: &str) {
     let key = format!("job/{job}");
     let (revision, text) = store.get(&key).await.unwrap().unwrap();
     let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -236,7 +251,7 @@ async fn beat_elsewhere(store: &MemoryStore, job: &str) {
 }
 
 /// A job that calls `on_finish` with its report; while its item runs, another worker begins.
-async fn run_beside(store: &MemoryStore, heard: &Arc<Mutex<Vec<u64>>>) -> Duration {
+async fn run_beside(store: &SqliteStore, heard: &Arc<Mutex<Vec<u64>>>) -> Duration {
     let heard = Arc::clone(heard);
     let began = Instant::now();
     let workflow = Workflow::new("shared").job_id("shared").store(store.clone());
@@ -257,7 +272,7 @@ async fn run_beside(store: &MemoryStore, heard: &Arc<Mutex<Vec<u64>>>) -> Durati
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_died_elsewhere_does_not_take_the_end_with_it() {
-    let (store, heard) = (MemoryStore::new(), Arc::new(Mutex::new(Vec::new())));
+    let (store, heard) = (SqliteStore::in_memory(), Arc::new(Mutex::new(Vec::new())));
     let took = run_beside(&store, &heard).await;
     assert_eq!(*heard.lock().unwrap(), [1]);
     assert!((20..22).contains(&took.as_secs()), "until its heartbeat is old: {took:?}");
@@ -267,7 +282,7 @@ async fn a_worker_that_died_elsewhere_does_not_take_the_end_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn the_end_is_left_to_a_worker_that_is_alive() {
-    let (store, heard) = (MemoryStore::new(), Arc::new(Mutex::new(Vec::new())));
+    let (store, heard) = (SqliteStore::in_memory(), Arc::new(Mutex::new(Vec::new())));
     let renews = async {
         tokio::time::sleep(Duration::from_secs(6)).await;
         beat_elsewhere(&store, "shared").await;
@@ -281,7 +296,7 @@ async fn the_end_is_left_to_a_worker_that_is_alive() {
 
 #[tokio::test(start_paused = true)]
 async fn work_after_the_end_holds_the_job_and_runs_again_if_dropped() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let workflow = Workflow::new("import").store(store.clone());
     let report = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
     let job = &report.job;

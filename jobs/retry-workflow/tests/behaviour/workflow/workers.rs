@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use retry_workflow::store::{NewItem, Selection};
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, MemoryStore, Store, WaitReason, Workflow, keyed, policy,
+    BreakerConfig, ErrorPolicy, SqliteStore, Store, WaitReason, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use super::support::{Calls, Waits, odd, refused};
 
 #[tokio::test(start_paused = true)]
 async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let calls = Calls::default();
     let run = || {
         let calls = calls.clone();
@@ -36,7 +36,7 @@ async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn waits_of_a_worker_are_reported_with_their_reason() {
-    let run = |store: MemoryStore, policy: ErrorPolicy, takes: fn(u32) -> u64, fails: u32| async move {
+    let run = |store: SqliteStore, policy: ErrorPolicy, takes: fn(u32) -> u64, fails: u32| async move {
         let (waits, calls) = (Waits::default(), Calls::default());
         let hears = waits.clone();
         Workflow::new("waits")
@@ -56,17 +56,17 @@ async fn waits_of_a_worker_are_reported_with_their_reason() {
             .unwrap();
         waits.heard()
     };
-    let heard = run(MemoryStore::new(), ErrorPolicy::new(), |_| 0, 1).await;
+    let heard = run(SqliteStore::in_memory(), ErrorPolicy::new(), |_| 0, 1).await;
     let [WaitReason::Due { wait, .. }] = heard[..] else { panic!("{heard:?}") };
     assert!((7..10).contains(&wait.as_secs()), "{wait:?}");
 
     let breaker = BreakerConfig::new().failure_threshold(1).timeout(Duration::from_secs(20));
     let policy = ErrorPolicy::new().circuit_breaker(breaker);
-    let heard = run(MemoryStore::new(), policy, |_| 0, 1).await;
+    let heard = run(SqliteStore::in_memory(), policy, |_| 0, 1).await;
     assert!(matches!(heard[0], WaitReason::Breaker { .. }), "{heard:?}");
 
     // Another worker has leased one of the items.
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let now = store.now();
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
     store
@@ -145,7 +145,7 @@ async fn a_job_may_change_its_thread() {
         future
     }
 
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory();
     let workflow =
         || Workflow::new("moves").store(store.clone()).stop_on(std::future::pending::<()>());
     let handler = |_: u32, _: retry_workflow::ItemContext| async { Ok::<_, String>(()) };

@@ -1,17 +1,14 @@
-//! Updates the counts of a job as its items move, the same in each store.
+//! Updates the counts of a job as its items move.
 
-use std::time::Duration;
-
-use crate::item::clock::micros;
+use crate::item::clock::whole_micros;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 
-/// Rounds down to whole microseconds, capped at what can be stored.
-pub(super) fn whole_micros(duration: Duration) -> Duration {
-    Duration::from_micros(u64::try_from(micros(duration)).unwrap_or(0))
-}
-
 /// Counts an item that moves from one state to another; a new item comes from none.
-pub(super) fn count_move(counts: &mut Counts, from: Option<ItemState>, to: ItemState) {
+pub(in crate::store::sqlite) fn count_move(
+    counts: &mut Counts,
+    from: Option<ItemState>,
+    to: ItemState,
+) {
     if let Some(from) = from {
         let count = counter(counts, from);
         *count = count.saturating_sub(1);
@@ -21,7 +18,7 @@ pub(super) fn count_move(counts: &mut Counts, from: Option<ItemState>, to: ItemS
 }
 
 /// Counts a row of history.
-pub(super) fn count_attempt(counts: &mut Counts, row: &AttemptRecord) {
+pub(in crate::store::sqlite) fn count_attempt(counts: &mut Counts, row: &AttemptRecord) {
     // The running time of a lost attempt is unknown.
     if row.outcome == AttemptOutcome::Lost {
         counts.lost = counts.lost.saturating_add(1);
@@ -35,7 +32,7 @@ pub(super) fn count_attempt(counts: &mut Counts, row: &AttemptRecord) {
 }
 
 /// The job that this key has the record of.
-pub(super) fn job_of_record(key: &str) -> Option<&str> {
+pub(in crate::store::sqlite) fn job_of_record(key: &str) -> Option<&str> {
     key.strip_prefix("job/")
 }
 

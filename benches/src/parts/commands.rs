@@ -27,18 +27,16 @@ map:
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Racer {
     Ours,
-    OursWithJoblog,
     Xargs,
     Parallel,
 }
 
 impl Racer {
-    const ALL: [Self; 4] = [Self::Ours, Self::OursWithJoblog, Self::Xargs, Self::Parallel];
+    const ALL: [Self; 3] = [Self::Ours, Self::Xargs, Self::Parallel];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Ours => "`retry-workflow run`",
-            Self::OursWithJoblog => "`retry-workflow run --joblog`",
             Self::Xargs => "`xargs -P4 sh -c`",
             Self::Parallel => "GNU `parallel -j4 --joblog`",
         }
@@ -47,9 +45,6 @@ impl Racer {
     fn command(self, folder: &Path) -> Command {
         let (program, arguments): (_, &[&str]) = match self {
             Self::Ours => ("retry-workflow", &["run", "chores.yml", "--quiet"]),
-            Self::OursWithJoblog => {
-                ("retry-workflow", &["run", "chores.yml", "--quiet", "--joblog", "log"])
-            }
             Self::Xargs => ("xargs", &["-P4", "-n1", "sh", "-c", ": \"$1\"", "sh"]),
             Self::Parallel => ("parallel", &["-j4", "--joblog", "log", ": {}"]),
         };
@@ -67,7 +62,7 @@ impl Racer {
     /// Returns `true` if it is installed.
     fn is_there(self) -> bool {
         let mut command = match self {
-            Self::Ours | Self::OursWithJoblog => return true,
+            Self::Ours => return true,
             Self::Xargs => Command::new("xargs"),
             Self::Parallel => Command::new("parallel"),
         };

@@ -3,7 +3,7 @@
 
 mod outcome;
 mod arguments;
-mod recorders;
+mod event_lines;
 mod screen;
 mod store;
 mod explain;
@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 use self::arguments::{Arguments, Command};
 use self::outcome::{CommandError, Exit};
-use self::recorders::Recorders;
 use self::run::keeper::{self, Role};
 use self::screen::{Screen, report};
 use self::store::Address;
@@ -74,7 +73,13 @@ async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Comm
     screen.flag = address.flag();
     if let Some(how) = arguments.command.runs() {
         screen.json |= how.events;
-        screen.recorders = Arc::new(Recorders::open(how)?);
+        screen.events = how.events.then(Arc::default);
+        if let Some(folder) = &how.results {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let folder = folder.display();
+                CommandError::Usage(format!("cannot write results to {folder}: {error}"))
+            })?;
+        }
     }
     match arguments.command {
         Command::Explain(explain) => explain::explain(&explain, screen)?,

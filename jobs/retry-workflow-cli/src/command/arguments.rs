@@ -410,13 +410,6 @@ pub(crate) struct RunArguments {
     pub(crate) keep_output: usize,
     #[arg(
         long,
-        value_name = "FILE",
-        help = "Append a line to this file for each attempt that has ended, in the format of GNU \
-                parallel's joblog"
-    )]
-    pub(crate) joblog: Option<PathBuf>,
-    #[arg(
-        long,
         help = "Print events as JSON, one per line, and the report as the last line; implies \
                 --json"
     )]

@@ -499,12 +499,14 @@ fn print_hints(file: &WorkflowFile, input: Option<&CheckedInput>, reporter: &Pro
     }
 }
 
-/// Shows the events of a job, and records them.
+/// Shows the events of a job.
 fn listener(reporter: &Arc<ProgressReporter>, screen: &Screen) -> JobListener {
-    let (reporter, recorders) = (Arc::clone(reporter), Arc::clone(&screen.recorders));
+    let (reporter, events) = (Arc::clone(reporter), screen.events.clone());
     Arc::new(move |event: &JobEvent<'_>| {
         reporter.on_event(event);
-        recorders.on_event(event, |text| reporter.print(text));
+        if let Some(events) = &events {
+            events.on_event(event);
+        }
     })
 }
 
@@ -547,7 +549,7 @@ fn print_reports(
         if let Some(reduce) = reduce {
             object["reduce"] = json!(reduce);
         }
-        if screen.recorders.has_events() {
+        if screen.events.is_some() {
             object["event"] = json!("report");
         }
         screen.object(&object)?;

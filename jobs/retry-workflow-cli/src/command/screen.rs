@@ -8,8 +8,8 @@ use std::sync::Arc;
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
+use super::event_lines::EventLines;
 use super::outcome::CommandError;
-use super::recorders::Recorders;
 use crate::terminal::table::Table;
 use crate::terminal::text::lines;
 use retry_workflow::Timestamp;
@@ -27,8 +27,8 @@ pub(crate) struct Screen {
     /// The `--store` option that the commands shown to the user need; empty if they find the store
     /// without it.
     pub(crate) flag: String,
-    /// Records the progress of jobs.
-    pub(super) recorders: Arc<Recorders>,
+    /// Prints the events of jobs, with `--events`.
+    pub(super) events: Option<Arc<EventLines>>,
 }
 
 /// The role of a piece of text, shown as a colour.
@@ -51,7 +51,7 @@ impl Screen {
             out: Box::new(io::BufWriter::new(out)),
             now: Timestamp::now(),
             flag: String::new(),
-            recorders: Arc::default(),
+            events: None,
         }
     }
 

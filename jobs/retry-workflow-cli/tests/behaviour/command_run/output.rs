@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::{Place, until};
+use super::support::Place;
 
 /// An item whose command is `work.sh`.
 fn place(body: &str) -> Place {
@@ -86,49 +86,13 @@ fn three() -> Place {
 }
 
 #[test]
-fn a_joblog_has_a_line_for_each_attempt_and_goes_on_where_it_was() {
-    let place = three();
-    place.ends(3, &["run", "job.yml", "--joblog", "log"]);
-    let rows = || {
-        let text = place.read("log");
-        let rows = text.lines().map(|line| line.split('\t').map(str::to_owned).collect());
-        rows.collect::<Vec<Vec<String>>>()
-    };
-    let first = rows();
-    let heading = "Seq Host Starttime JobRuntime Send Receive Exitval Signal Command".split(' ');
-    assert_eq!(first[0], heading.collect::<Vec<_>>());
-    let ended: Vec<_> = first[1..]
-        .iter()
-        .map(|row| [&row[0], &row[6], &row[7], &row[8]].map(String::as_str))
-        .collect();
-    assert_eq!(
-        ended,
-        [
-            ["1", "0", "0", "job-1/good/0-1"],
-            ["2", "7", "0", "job-1/bad/0-1 step 1"],
-            ["3", "0", "9", "job-1/killed/0-1 step 1"],
-        ]
-    );
-    for row in &first[1..] {
-        assert!(row[2].parse::<f64>().unwrap() > 1.7e9 && row[3].trim().parse::<f64>().is_ok());
-    }
-    // The previous writer was killed in the middle of a line.
-    place.write("log", place.read("log").trim_end());
-    place.ends(3, &["dlq", "retry", "job-1", "--joblog", "log"]);
-    let all = rows();
-    assert_eq!(all[..4], first, "one heading, whole lines");
-    assert_eq!((all.len(), all[4][0].as_str(), all[5][0].as_str()), (6, "4", "5"));
-    assert!(all[4][8].starts_with("job-1/bad/1-1"), "{all:?}");
-}
-
-#[test]
 #[cfg(unix)]
 fn files_beside_a_store_are_as_private_as_the_store() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let place = three();
-    place.ends(3, &["run", "job.yml", "--joblog", "log", "--results", "results"]);
-    let mut files = vec![place.path("log")];
+    place.ends(3, &["run", "job.yml", "--results", "results"]);
+    let mut files = Vec::new();
     for item in std::fs::read_dir(place.path("results")).unwrap() {
         let inside = std::fs::read_dir(item.unwrap().path()).unwrap();
         files.extend(inside.map(|file| file.unwrap().path()));
@@ -138,15 +102,6 @@ fn files_beside_a_store_are_as_private_as_the_store() {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
-}
-
-#[test]
-fn a_file_that_is_not_a_joblog_is_not_changed() {
-    let place = three();
-    let before = place.read("job.yml");
-    place.ends(2, &["run", "job.yml", "--joblog", "job.yml"]).says("job.yml is not a joblog");
-    assert_eq!(place.read("job.yml"), before);
-    assert!(!place.path("retry-workflow.db").exists());
 }
 
 #[test]
@@ -275,25 +230,5 @@ fn the_stored_length_of_output_is_configurable() {
     for wrong in ["2MiB", "much", "-1", "5g"] {
         let ran = place.ends(2, &["run", "job.yml", &format!("--keep-output={wrong}")]);
         ran.says("write bytes, KiB or MiB, such as 256KiB, and no more than 1MiB");
-    }
-}
-
-/// Writes to a terminal that has closed fail.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_joblog_that_cannot_be_written_is_reported_once_even_if_quiet() {
-    for quiet in ["--quiet", "--json"] {
-        let place = place("touch begun; while [ ! -f free ]; do sleep 0.02; done; exit 4");
-        let (terminal, side) = pty_process::blocking::open().unwrap();
-        let number = std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(&side));
-        let path = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap();
-        let running = place.spawn(&["run", "job.yml", quiet, "--joblog", path.to_str().unwrap()]);
-        until("it runs", || place.path("begun").exists());
-        drop((terminal, side));
-        place.write("free", "");
-        let ran = running.ended();
-        assert_eq!(ran.code, Some(3), "{ran:#?}");
-        let told = "an attempt of a, and perhaps others, could not be added to the joblog: ";
-        assert_eq!(ran.err.matches(told).count(), 1, "{ran:#?}");
     }
 }

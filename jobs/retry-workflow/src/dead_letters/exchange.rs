@@ -6,12 +6,15 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 
 use super::DeadLetters;
-use crate::item::record::{Filter, ItemRecord};
+use crate::item::record::{Cursor, Filter, ItemRecord, Page};
 use crate::job::record::Job;
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreResult};
 
 /// The number of items held in memory at a time.
 const BATCH: usize = 200;
+
+/// The number of items that are exported at once.
+const PAGE: usize = 100;
 
 /// The outcome of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,27 +104,39 @@ impl DeadLetters {
     /// # Errors
     /// The store cannot be read, or `to` cannot be written.
     pub async fn export(&self, filter: &Filter, mut to: impl Write) -> Result<u64, ExportError> {
-        let mut count: u64 = 0;
-        let mut after = None;
+        let (mut count, mut after) = (0_u64, None);
         loop {
-            let page = self.list(filter, after, BATCH).await?;
-            for listed in page.items {
-                let Some(item) = self.show(&listed.job, &listed.id).await? else { continue };
-                if !filter.wants(&item) {
-                    continue;
-                }
-                let mut line = serde_json::to_vec(&item).map_err(io::Error::from)?;
-                line.push(b'\n');
-                to.write_all(&line)?;
+            let page = self.exported_page(filter, after).await?;
+            for line in &page.items {
+                to.write_all(line)?;
                 count = count.saturating_add(1);
             }
-            after = match page.next {
-                Some(next) => Some(next),
-                None => break,
-            };
+            after = page.next;
+            if after.is_none() {
+                to.flush()?;
+                return Ok(count);
+            }
         }
-        to.flush()?;
-        Ok(count)
+    }
+
+    /// Returns a page of the lines that [`export`](Self::export) writes.
+    #[doc(hidden)]
+    pub async fn exported_page(
+        &self,
+        filter: &Filter,
+        after: Option<Cursor>,
+    ) -> StoreResult<Page<Vec<u8>>> {
+        let listed = self.list(filter, after, PAGE).await?;
+        let mut page = Page { items: Vec::new(), next: listed.next };
+        for item in listed.items {
+            let item = self.show(&item.job, &item.id).await?;
+            if let Some(item) = item.filter(|item| filter.wants(item)) {
+                let mut line = serde_json::to_vec(&item).map_err(StoreError::other)?;
+                line.push(b'\n');
+                page.items.push(line);
+            }
+        }
+        Ok(page)
     }
 
     /// Adds items from lines of JSON, histories included, each to the job that it names or

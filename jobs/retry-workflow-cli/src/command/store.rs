@@ -167,22 +167,6 @@ impl Address {
         }
     }
 
-    /// Migrates the store to the newest layout; returns its layout before and after.
-    pub(super) async fn migrate(&self) -> Result<(u32, u32), CommandError> {
-        match self {
-            Self::File(path) => {
-                let path = existing(path)?.to_owned();
-                blocking(move || SqliteStore::migrate(path)).await
-            }
-            // Opening the store migrates it.
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => {
-                let check = self.check().await?;
-                Ok((check.layout, check.layout))
-            }
-        }
-    }
-
     /// The SQL statements that create a store; `role` is the role of the workers.
     pub(super) fn sql(&self, role: Option<&str>) -> Result<String, CommandError> {
         match (self, role) {

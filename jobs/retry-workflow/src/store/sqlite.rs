@@ -190,29 +190,6 @@ impl SqliteStore {
         file::vacuum(&path, &options)
     }
 
-    /// Migrates the store in this file to the newest layout, as [`open`](Self::open) does, and
-    /// returns the old and the new layout.
-    ///
-    /// ```
-    /// # use retry_workflow::SqliteStore;
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// # drop(SqliteStore::open(&path)?);
-    /// let (old, new) = SqliteStore::migrate(&path)?;
-    /// assert_eq!(old, new, "it was up to date");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open_existing`](Self::open_existing).
-    pub fn migrate(path: impl AsRef<Path>) -> StoreResult<(u32, u32)> {
-        let options = Self::options().must_exist(true);
-        file::migrate(&file::located(path.as_ref(), true)?, &options)
-    }
-
     /// Checks the whole store in this file, whatever its layout, without changing it.
     ///
     /// ```

@@ -167,7 +167,6 @@ fn stores_from_before_the_first_release_are_refused_with_a_cure() {
                    jobs with that program, or name another file to start again. Nothing was changed";
         assert!(error.to_string().ends_with(why), "{error}");
         assert_eq!(SqliteStore::check(&path).unwrap_err(), error);
-        assert_eq!(SqliteStore::migrate(&path).unwrap_err(), error);
     }
 }
 
@@ -185,21 +184,11 @@ fn a_store_with_unexpected_columns_is_refused_and_not_changed() {
     assert_eq!(refused(&path), expected);
     assert_eq!(read_only.unwrap_err(), expected);
     assert_eq!(SqliteStore::check(&path).unwrap_err(), expected);
-    assert_eq!(SqliteStore::migrate(&path).unwrap_err(), expected);
     assert!(std::fs::read(&path).unwrap() == before, "nothing was changed");
     let text = "says that it has layout 1, but lacks history.output, states.checkpoint: a program \
                 between two versions wrote it. Finish its jobs with that program, or name another \
                 file to start over. Nothing was changed";
     assert!(expected.to_string().ends_with(text), "{expected}");
-}
-
-#[test]
-fn a_migration_needs_a_store_and_changes_nothing_in_the_newest_layout() {
-    let (_folder, path) = folder();
-    let missing = SqliteStore::migrate(&path).unwrap_err();
-    assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
-    drop(SqliteStore::open(&path).unwrap());
-    assert_eq!(SqliteStore::migrate(&path), Ok((1, 1)));
 }
 
 #[tokio::test]

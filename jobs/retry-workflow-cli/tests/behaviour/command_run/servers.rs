@@ -25,7 +25,7 @@ fn a_job_runs_on_a_server_as_it_does_in_a_file() {
     place.ends(0, &["dlq", "stats", "--store", &store]).says("2 dead letters");
     place.ends(1, &["dlq", "retry", "--all", "--deadline", "2s", "--store", &store]);
     place.ends(0, &["store", "check", "--store", &store]).says("items   6");
-    place.ends(0, &["store", "migrate", "--store", &store]).says(", the newest");
+    place.ends(0, &["store", "migrate", "--store", &store]).says(" has the newest layout");
     place.ends(2, &["vacuum", "--store", &store]).says("autovacuum");
     place.ends(0, &["jobs", "rm", "job-1", "--force", "--store", &store]);
 }

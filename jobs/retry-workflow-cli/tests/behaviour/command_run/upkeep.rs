@@ -61,8 +61,8 @@ fn a_store_of_the_newest_layout_is_not_migrated() {
     let place = place();
     run(&place, "jobs.db");
     let migrate = ["store", "migrate", "--store", "jobs.db"];
-    place.ends(0, &migrate).says("the store has layout 1, the newest");
-    assert_eq!(place.object(&migrate), json!({ "before": 1, "layout": 1 }));
+    place.ends(0, &migrate).says("jobs.db has the newest layout");
+    assert!(place.object(&migrate)["store"].as_str().unwrap().ends_with("jobs.db"));
 }
 
 #[test]

@@ -350,14 +350,6 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     set().map_err(named)
 }
 
-/// Migrates the store in this file. Returns the layout that it had, and the one that it has now.
-pub(super) fn migrate(path: &Path, options: &SqliteOptions) -> StoreResult<(u32, u32)> {
-    let (_, before) = open_any_to_look(path, options)?;
-    open_to_write(path, options)?;
-    let number = |layout| u32::try_from(layout).unwrap_or(u32::MAX);
-    Ok((number(before), number(options.layout.version())))
-}
-
 /// Migrates a store, or an empty file, to the last layout, as a whole or not at all.
 fn add_steps(path: &Path, connection: &mut Connection, known: &Layout) -> StoreResult<()> {
     let named = |error| sqlite_error::store_error(path, &error);

@@ -333,11 +333,8 @@ Example:
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArguments {
     /// The job's id; optional if only one job has an item with this id
-    #[arg(value_name = "JOB", conflicts_with = "show_job")]
+    #[arg(value_name = "JOB")]
     pub(crate) job: Option<String>,
-    /// The same as JOB
-    #[arg(long = "job", value_name = "JOB", id = "show_job")]
-    pub(crate) job_option: Option<String>,
     /// The item's id
     #[arg(required = true)]
     pub(crate) item: String,
@@ -522,11 +519,8 @@ impl PageArguments {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArguments {
     /// Only of this job
-    #[arg(value_name = "JOB", conflicts_with = "job_option")]
+    #[arg(value_name = "JOB")]
     pub(crate) job: Option<String>,
-    /// The same as JOB
-    #[arg(long = "job", value_name = "JOB", id = "job_option")]
-    pub(crate) job_option: Option<String>,
     /// Only with this signature: its text, its id, or the beginning of the id
     #[arg(long, value_name = "ID|TEXT")]
     pub(crate) signature: Option<String>,

@@ -8,7 +8,7 @@ mod show;
 
 pub(super) use self::list::ListedItem;
 pub(super) use self::redrive::run_later;
-pub(super) use self::show::{ShowCommand, show};
+pub(super) use self::show::show;
 
 use super::arguments::Dlq;
 use super::audit;
@@ -39,7 +39,7 @@ pub(super) async fn run(
             list::stats(&letters, &filter, screen).await?;
         }
         Dlq::Show(which) => {
-            show::show(ShowCommand::DeadLetters, &read_only(screen).await?, &which, screen).await?;
+            show(&read_only(screen).await?, &which, screen).await?;
         }
         Dlq::Retry { which, redrive, how } => {
             which.require_condition_or_all(redrive.all, "re-driven")?;

@@ -389,7 +389,7 @@ fn each_member_of_a_team_has_a_token_and_a_name_in_the_events() {
     let pending = ["items", "list", "orders-1", "--state", "pending", "--json"];
     let pending: serde_json::Value = serde_json::from_str(&told(folder.path(), &pending)).unwrap();
     let item = pending["id"].as_str().unwrap();
-    let shown = told(folder.path(), &["items", "show", "--job", "orders-1", item]);
+    let shown = told(folder.path(), &["items", "show", "orders-1", item]);
     assert!(shown.contains("run 1\n  re-driven by ada, 20"), "{shown}");
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::command::arguments::{Items, PageArguments};
 use crate::command::audit::operator;
-use crate::command::letters::{ListedItem, ShowCommand, run_later, show};
+use crate::command::letters::{ListedItem, run_later, show};
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
@@ -32,7 +32,7 @@ pub(crate) async fn run(
             let filter = which.filter(&letters, Some(states)).await?;
             list(&letters, &filter, page, screen).await
         }
-        Items::Show(which) => show(ShowCommand::Items, &letters, &which, screen).await,
+        Items::Show(which) => show(&letters, &which, screen).await,
         Items::Due { job } => make_due(&store, &job, screen).await,
     }
 }

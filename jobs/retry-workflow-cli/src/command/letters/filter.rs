@@ -52,7 +52,7 @@ impl FilterArguments {
         let is_late = self.class.as_deref() == Some("late");
         let late = is_late.then(|| vec![ItemState::Dead, ItemState::Skipped]);
         filter.states = states.or(late);
-        filter.job = self.job.clone().or_else(|| self.job_option.clone());
+        filter.job.clone_from(&self.job);
         filter.class.clone_from(&self.class);
         filter.since = self.since;
         filter.until = self.until;
@@ -84,7 +84,6 @@ impl FilterArguments {
 
     fn is_empty(&self) -> bool {
         self.job.is_none()
-            && self.job_option.is_none()
             && self.signature.is_none()
             && self.class.is_none()
             && self.since.is_none()
@@ -124,8 +123,8 @@ async fn reject_job_id(store: &dyn Store, filter: &Filter, id: &str) -> Result<(
     if store.list(&items, None, 1).await?.items.is_empty() {
         let id = one_line(id);
         return Err(CommandError::Usage(format!(
-            "{id} is a job, not an item: --item takes the id of an item; name a job by itself or \
-             with --job"
+            "{id} is a job, not an item: --item takes the id of an item; name a job \
+             by itself"
         )));
     }
     Ok(())

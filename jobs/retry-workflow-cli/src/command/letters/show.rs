@@ -1,4 +1,4 @@
-//! `dlq show`: an item in full, with all its runs and attempts, and their output.
+//! `dlq show` and `items show`: an item in full, with all its runs and attempts, and their output.
 
 use crate::command::arguments::ShowArguments;
 use crate::command::outcome::CommandError;
@@ -7,32 +7,14 @@ use crate::terminal::text::{duration, lines, moment, one_line, thousands};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, work};
 
-/// The commands that show an item, and the items that each finds without the name of their job.
-#[derive(Clone, Copy)]
-pub(crate) enum ShowCommand {
-    DeadLetters,
-    Items,
-}
-
-impl ShowCommand {
-    /// The command, and what it shows.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::DeadLetters => ("dlq", "dead letter"),
-            Self::Items => ("items", "item"),
-        }
-    }
-}
-
 pub(crate) async fn show(
-    of: ShowCommand,
     letters: &DeadLetters,
-    ShowArguments { job, job_option, item: id }: &ShowArguments,
+    ShowArguments { job, item: id }: &ShowArguments,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let job = match job.as_ref().or(job_option.as_ref()) {
+    let job = match job {
         Some(job) => job.clone(),
-        None => find_job(of, letters, id, &screen.flag).await?,
+        None => find_job(letters, id, &screen.flag).await?,
     };
     let Some(item) = letters.show(&job, id).await? else {
         return Err(CommandError::Usage(format!(
@@ -51,36 +33,22 @@ pub(crate) async fn show(
     }
 }
 
-/// Finds the job that has such an item with this id, if there is exactly one.
-async fn find_job(
-    of: ShowCommand,
-    letters: &DeadLetters,
-    id: &str,
-    flag: &str,
-) -> Result<String, CommandError> {
-    let states = match of {
-        ShowCommand::DeadLetters => [ItemState::Dead, ItemState::Skipped].to_vec(),
-        ShowCommand::Items => ItemState::ALL.to_vec(),
-    };
-    let any = Filter::default().ids([id]).states(states);
+/// Finds the job that has an item with this id, if there is exactly one.
+async fn find_job(letters: &DeadLetters, id: &str, flag: &str) -> Result<String, CommandError> {
+    let any = Filter::default().ids([id]).states(ItemState::ALL);
     let mut jobs: Vec<_> =
         letters.list(&any, None, 10).await?.items.into_iter().map(|item| item.job).collect();
     let shown = one_line(id);
-    let (command, what) = of.names();
-    match (jobs.len(), of) {
-        (0, ShowCommand::DeadLetters) => Err(CommandError::Usage(format!(
-            "no job has a dead letter {shown}: `retry-workflow{flag} dlq list` shows the dead \
-             letters, and `retry-workflow{flag} items show {shown}` any other item"
-        ))),
-        (0, ShowCommand::Items) => Err(CommandError::Usage(format!(
+    match jobs.len() {
+        0 => Err(CommandError::Usage(format!(
             "no job has an item {shown}: `retry-workflow{flag} items list` shows the items"
         ))),
-        (1, _) => Ok(jobs.swap_remove(0)),
+        1 => Ok(jobs.swap_remove(0)),
         _ => {
             let jobs: Vec<_> = jobs.iter().map(|job| one_line(job)).collect();
             Err(CommandError::Usage(format!(
-                "several jobs have {what}s {shown}: name one of {}, as in `retry-workflow{flag} \
-                 {command} show {} {shown}`",
+                "several jobs have items {shown}: name one of {}, as in `retry-workflow{flag} \
+                 items show {} {shown}`",
                 jobs.join(", "),
                 jobs[0]
             )))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use retry_workflow::job::{BreakerRecord, Dependencies, PendingRequest, State, Unit, Waits};
 use retry_workflow::store::NEWEST_FAILURES;
-use retry_workflow::{Filter, ItemState, Job, Store, StoreError, Timestamp};
+use retry_workflow::{Filter, ItemRecord, ItemState, Job, Store, StoreError, Timestamp};
 use serde::Serialize;
 
 use super::bounded;
@@ -82,8 +82,6 @@ pub(crate) struct TaskLine {
 const GROUPS: usize = 10;
 /// The number of tasks shown.
 const TASKS: usize = 200;
-/// The number of tasks that are read at a time.
-const BATCH: usize = 500;
 
 impl JobPage {
     /// Loads the page; `None` if the job does not exist.
@@ -149,20 +147,13 @@ impl Tasks {
         let left_out = tasks.len().saturating_sub(TASKS);
         tasks.truncate(TASKS);
         let mut found = BTreeMap::new();
-        let all = Filter::job(job).states(ItemState::ALL);
-        let mut after = None;
-        // A graph has few tasks; the loop ends even if something else has added items.
-        for _ in 0..10 {
-            let page = store.list(&all, after, BATCH).await?;
-            for item in page.items {
-                let culprits = item.failure.map(|failure| failure.culprits).unwrap_or_default();
-                found.insert(item.id, (item.state, culprits));
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let names: Vec<_> = tasks.iter().map(|(name, _)| name.clone()).collect();
+        let these = Filter::job(job).ids(names).states(ItemState::ALL);
+        let visit = |item: ItemRecord| {
+            let culprits = item.failure.map(|failure| failure.culprits).unwrap_or_default();
+            found.insert(item.id, (item.state, culprits));
+        };
+        store.each_item(&these, visit).await?;
         let line = |(name, needs): (String, Vec<String>)| {
             let (state, culprits) =
                 found.remove(&name).map_or((None, Vec::new()), |(state, by)| (Some(state), by));

@@ -189,7 +189,7 @@ impl Run {
             timeout: None,
             missing,
             masks,
-            tapping: None,
+            sinks: <[_; 2]>::default(),
             excerpt: workspace.excerpt,
         };
         Ok(PreparedCommand { invocation, files, retry_after, hint })

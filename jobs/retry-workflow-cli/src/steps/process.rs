@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::steps::mask::Masks;
 use crate::steps::process_tree::{Child, ProcessTree};
 use crate::steps::stream::{Excerpt, Stream, end_of_both, excerpt};
-use crate::steps::tap::Tapping;
+use crate::steps::tap::Sink;
 use retry_workflow::Output;
 
 /// The part of a command's stdout that is kept: the beginning.
@@ -35,7 +35,6 @@ const SHOWN_LINES: usize = 3;
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// A command that is ready to run.
-#[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
@@ -46,8 +45,8 @@ pub(crate) struct Invocation {
     pub(crate) missing: &'static str,
     /// Hidden from reports about the command.
     pub(crate) masks: Arc<Masks>,
-    /// Receives the output while the command runs.
-    pub(crate) tapping: Option<Tapping>,
+    /// Receive its stdout and its stderr while it runs.
+    pub(crate) sinks: [Vec<Sink>; 2],
     /// The amount of output that the history keeps.
     pub(crate) excerpt: Excerpt,
 }
@@ -285,14 +284,14 @@ async fn unless_it_ends() {
 impl Invocation {
     /// Runs the command to its end, and returns its output. Dropping the future kills everything
     /// that the command has started.
-    pub(crate) async fn run(self) -> Result<CommandOutput, StepError> {
+    pub(crate) async fn run(mut self) -> Result<CommandOutput, StepError> {
         unless_it_ends().await;
         let started =
             self.start(|command| tokio::process::Command::from(command).kill_on_drop(true).spawn());
         let (mut child, mut tree) = started.map_err(|error| self.not_started(&error))?;
 
+        let [to_out, to_err] = std::mem::take(&mut self.sinks);
         let masks = &self.masks;
-        let [to_out, to_err] = self.tapping.as_ref().map(Tapping::sinks).unwrap_or_default();
         let part = self.excerpt.part();
         let mut out = Stream::new(LONGEST_OUTPUT, LONGEST_FAILED_OUTPUT.max(part), masks)
             .tapped(masks, to_out);

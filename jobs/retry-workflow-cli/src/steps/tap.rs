@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::Arc;
 
 use crate::steps::mask::{Masking, Masks};
 use retry_workflow::ItemContext;
@@ -12,20 +11,6 @@ pub(crate) trait Tap: fmt::Debug + Send + Sync {
     /// The sinks for the stdout and the stderr of an attempt; `is_begun` means that commands of the
     /// attempt have written before. Implementations report write errors themselves.
     fn sinks(&self, attempt: &ItemContext, is_begun: bool) -> [Vec<Sink>; 2];
-}
-
-/// The values needed to open the sinks.
-#[derive(Debug)]
-pub(crate) struct Tapping {
-    pub(crate) tap: Arc<dyn Tap>,
-    pub(crate) attempt: ItemContext,
-    pub(crate) is_begun: bool,
-}
-
-impl Tapping {
-    pub(super) fn sinks(&self) -> [Vec<Sink>; 2] {
-        self.tap.sinks(&self.attempt, self.is_begun)
-    }
 }
 
 /// The destination of a stream, which ends when this is dropped.

@@ -190,15 +190,8 @@ impl Jobs {
 /// The jobs that have dead letters that match the filter.
 async fn jobs(letters: &DeadLetters, filter: &Filter) -> Result<Vec<String>, CommandError> {
     let mut jobs = BTreeSet::new();
-    let mut after = None;
-    loop {
-        let page = letters.list(filter, after, 500).await?;
-        jobs.extend(page.items.into_iter().map(|item| item.job));
-        after = match page.next {
-            Some(next) => Some(next),
-            None => return Ok(jobs.into_iter().collect()),
-        };
-    }
+    letters.store().each_item(filter, |item| jobs.extend([item.job])).await?;
+    Ok(jobs.into_iter().collect())
 }
 
 /// The user's consent to a command that cannot be undone.

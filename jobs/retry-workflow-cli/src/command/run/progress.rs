@@ -27,60 +27,45 @@ pub(super) struct Progress {
     /// The number of items that this process is running.
     pub(super) running: usize,
     /// The cause for which the job waits.
-    pub(super) waits_for: Option<Waiting>,
-}
-
-/// A cause for which a job waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
-    Job(WaitReason),
+    pub(super) waits_for: Option<WaitReason>,
     /// Another process has locked the store, or its server cannot be used.
-    Store,
+    pub(super) waits_for_store: bool,
 }
 
-impl Waiting {
-    /// Describes the wait; `running` is the number of handlers that run here.
-    fn describe(self, running: usize) -> Option<String> {
-        let what = match self {
-            Self::Store => "waiting for the store".to_owned(),
-            Self::Job(WaitReason::Due { wait, .. }) => {
-                format!("next attempt in {}", in_seconds(wait))
-            }
-            Self::Job(WaitReason::Lease { wait, .. }) => {
-                format!("waiting for another worker, whose lease lasts {}", in_seconds(wait))
-            }
-            Self::Job(WaitReason::Breaker { wait, .. }) => {
-                format!("breaker open for {}", in_seconds(wait))
-            }
-            Self::Job(WaitReason::Start { wait, .. }) => {
-                format!("starts in {}", in_seconds(wait))
-            }
-            // A rate of many a second would only flicker.
-            Self::Job(WaitReason::Rate { limit, wait, .. }) if wait < Duration::from_secs(1) => {
-                format!("at {limit}")
-            }
-            Self::Job(WaitReason::Rate { limit, wait, .. }) => {
-                format!("at {limit}, next start in {}", in_seconds(wait))
-            }
-            Self::Job(WaitReason::Alone) => "a suspect item waits to run alone".to_owned(),
-            Self::Job(WaitReason::NewWorker { wait, .. }) => {
-                format!(
-                    "a suspect item waits for {} more, so that kills in a row blame none",
-                    in_seconds(wait)
-                )
-            }
-            Self::Job(WaitReason::Resources) => "waiting for resources".to_owned(),
-            Self::Job(WaitReason::Suspect) => "a suspect item runs alone".to_owned(),
-            Self::Job(WaitReason::OtherJob) => "waiting for another job".to_owned(),
-            Self::Job(WaitReason::Stop) => {
-                let runs = if running == 1 { "runs" } else { "run" };
-                format!("waiting for {running} that {runs}")
-            }
-            // A reason of a later version of the library.
-            Self::Job(_) => return None,
-        };
-        Some(what)
-    }
+/// Describes a wait; `running` is the number of handlers that run here.
+fn describe(reason: WaitReason, running: usize) -> Option<String> {
+    let what = match reason {
+        WaitReason::Due { wait, .. } => format!("next attempt in {}", in_seconds(wait)),
+        WaitReason::Lease { wait, .. } => {
+            format!("waiting for another worker, whose lease lasts {}", in_seconds(wait))
+        }
+        WaitReason::Breaker { wait, .. } => format!("breaker open for {}", in_seconds(wait)),
+        WaitReason::Start { wait, .. } => format!("starts in {}", in_seconds(wait)),
+        // A rate of many a second would only flicker.
+        WaitReason::Rate { limit, wait, .. } if wait < Duration::from_secs(1) => {
+            format!("at {limit}")
+        }
+        WaitReason::Rate { limit, wait, .. } => {
+            format!("at {limit}, next start in {}", in_seconds(wait))
+        }
+        WaitReason::Alone => "a suspect item waits to run alone".to_owned(),
+        WaitReason::NewWorker { wait, .. } => {
+            format!(
+                "a suspect item waits for {} more, so that kills in a row blame none",
+                in_seconds(wait)
+            )
+        }
+        WaitReason::Resources => "waiting for resources".to_owned(),
+        WaitReason::Suspect => "a suspect item runs alone".to_owned(),
+        WaitReason::OtherJob => "waiting for another job".to_owned(),
+        WaitReason::Stop => {
+            let runs = if running == 1 { "runs" } else { "run" };
+            format!("waiting for {running} that {runs}")
+        }
+        // A reason of a later version of the library.
+        _ => return None,
+    };
+    Some(what)
 }
 
 impl Progress {
@@ -177,7 +162,8 @@ impl ProgressReporter {
                     total_known: input_complete,
                     tasks: state.progress.tasks,
                     running,
-                    waits_for: waits_for.map(Waiting::Job),
+                    waits_for,
+                    waits_for_store: false,
                 };
                 self.update(&mut state, progress);
             }
@@ -208,7 +194,7 @@ impl ProgressReporter {
     /// Shows, until the next event, that the job waits for the store.
     pub(super) fn waits_for_store(&self) {
         let mut state = self.state.lock();
-        let progress = Progress { waits_for: Some(Waiting::Store), ..state.progress };
+        let progress = Progress { waits_for_store: true, ..state.progress };
         self.update(&mut state, progress);
     }
 
@@ -216,8 +202,7 @@ impl ProgressReporter {
     fn update(&self, state: &mut JobState, progress: Progress) {
         let now = Instant::now();
         // Show the beginning of a wait at once.
-        let begins_to_wait = matches!(progress.waits_for, Some(Waiting::Job(_)))
-            && state.progress.waits_for.is_none();
+        let begins_to_wait = progress.waits_for.is_some() && state.progress.waits_for.is_none();
         state.progress = progress;
         // The first items have not been read yet.
         if progress.counts.total() == 0 {
@@ -338,8 +323,10 @@ fn line(progress: &Progress, rate: Option<f64>) -> String {
             let _ = write!(line, ", {} left", in_seconds(left));
         }
     }
-    let waits_for = progress.waits_for.and_then(|waits_for| waits_for.describe(progress.running));
-    if let Some(waits_for) = waits_for {
+    let waits_for = progress.waits_for.and_then(|reason| describe(reason, progress.running));
+    if progress.waits_for_store {
+        line += ", waiting for the store";
+    } else if let Some(waits_for) = waits_for {
         let _ = write!(line, ", {waits_for}");
     }
     line
@@ -389,14 +376,14 @@ mod tests {
             let progress = Progress { waits_for: Some(waits_for), running, ..at(0, 0, 2, true) };
             line(&progress, None)
         };
-        let job = Waiting::Job;
         assert_eq!(
-            waits(job(WaitReason::Alone), 1),
+            waits(WaitReason::Alone, 1),
             "0 of 2 items (0 %), a suspect item waits to run alone"
         );
-        assert_eq!(waits(job(WaitReason::Stop), 2), "0 of 2 items (0 %), waiting for 2 that run");
-        assert_eq!(waits(job(WaitReason::Stop), 1), "0 of 2 items (0 %), waiting for 1 that runs");
-        assert_eq!(waits(Waiting::Store, 0), "0 of 2 items (0 %), waiting for the store");
+        assert_eq!(waits(WaitReason::Stop, 2), "0 of 2 items (0 %), waiting for 2 that run");
+        assert_eq!(waits(WaitReason::Stop, 1), "0 of 2 items (0 %), waiting for 1 that runs");
+        let store = Progress { waits_for_store: true, ..at(0, 0, 2, true) };
+        assert_eq!(line(&store, None), "0 of 2 items (0 %), waiting for the store");
     }
 
     fn reporter(line: &str, json: bool) -> ProgressReporter {

@@ -1,7 +1,6 @@
 //! [`Attempt`]: one attempt at a list of steps: runs their commands, and records how these end.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::durable::AskedWait;
@@ -17,7 +16,6 @@ use crate::steps::process::{CommandOutput, Status, StepError};
 use crate::steps::retry_after;
 use crate::steps::step::Step;
 use crate::steps::stream::end_of_both;
-use crate::steps::tap::Tapping;
 use crate::template::placeholder::Captured;
 use crate::template::scope::{Scope, StepOutputs};
 use crate::template::shell::Script;
@@ -296,8 +294,7 @@ impl<'a> Attempt<'a> {
         invocation.variables.extend(item_variables(self.cx, retries));
         if let Some(tap) = &self.workspace.tap {
             let is_begun = std::mem::replace(&mut self.has_written, true);
-            let (tap, attempt) = (Arc::clone(tap), self.cx.clone());
-            invocation.tapping = Some(Tapping { tap, attempt, is_begun });
+            invocation.sinks = tap.sinks(self.cx, is_begun);
         }
         let ended = invocation.run().await;
         if let Err(error) = &ended {

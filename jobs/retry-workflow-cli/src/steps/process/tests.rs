@@ -12,7 +12,7 @@ fn sh(script: &str) -> Invocation {
         timeout: None,
         missing: "",
         masks: Arc::default(),
-        tapping: None,
+        sinks: <[_; 2]>::default(),
         excerpt: Excerpt::default(),
     }
 }

@@ -9,7 +9,6 @@ use syn::spanned::Spanned as _;
 use crate::args::{Args, PolicyArgs, Syntax};
 use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::tokens::search::dereferenced_paths;
 use crate::value::runtime::Scope;
 
 /// Expands `policy!(attempts = 5, …)` to an expression that is valid in a `const`.
@@ -56,33 +55,7 @@ pub(crate) fn expression(args: &PolicyArgs, wrong: Fields) -> TokenStream {
         None => quote!(__retry::POLICY),
     };
     let calls = args.settings.calls(wrong);
-    let constants = args.settings.entries.iter().filter(|entry| entry.value.runtime.is_empty());
-    let mut written: TokenStream = constants.map(|entry| entry.value.tokens.clone()).collect();
-    written.extend(args.constant_base().map(ToTokens::to_token_stream));
-    let checks = dereferenced_paths(written).into_iter().filter_map(constant_check);
-    let checks: TokenStream = checks.collect();
-    if checks.is_empty() {
-        return quote!(#start #calls);
-    }
-    // The body of a closure is not evaluated, and a mistake in it ends the evaluation of the rest.
-    quote!({
-        let _: fn() = || { #checks };
-        #start #calls
-    })
-}
-
-/// The check of a path, judging by its name of a constant or a `static`, that an option's value
-/// dereferences. If its type does that by a function, the value is known only at runtime.
-fn constant_check(path: TokenStream) -> Option<TokenStream> {
-    let name = path.clone().into_iter().last()?.to_string();
-    if name.contains(char::is_lowercase) {
-        return None;
-    }
-    let place = SpanRange::of(&path);
-    let mut base = place.call(quote!(__retry::runtime::base), place.call(quote!(&), path));
-    base.extend(place.locate(quote!(.__dereferenced())));
-    let check = place.call(quote!(__retry::runtime::DerefInConst::require), base);
-    Some(quote!(#check;))
+    quote!(#start #calls)
 }
 
 /// The policy as known at runtime: the `constant` part, and the rest.

@@ -59,37 +59,3 @@ pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
         _ => None,
     })
 }
-
-/// Finds the paths that may be dereferenced, in groups too: `path.field`, `path.method()`, `*path`.
-pub(crate) fn dereferenced_paths(tokens: TokenStream) -> Vec<TokenStream> {
-    let mut found = Vec::new();
-    let mut path = TokenStream::new();
-    let mut after_star = false;
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        match &token {
-            TokenTree::Ident(_) => {
-                path.extend([token]);
-                if !is_punct(tokens.peek(), ':') {
-                    let path = std::mem::take(&mut path);
-                    // Not after `<T as Trait>`, whose rest begins with `::`.
-                    let first = path.clone().into_iter().next();
-                    let is_whole = matches!(first, Some(TokenTree::Ident(_)));
-                    if is_whole && (std::mem::take(&mut after_star) || is_punct(tokens.peek(), '.'))
-                    {
-                        found.push(path);
-                    }
-                }
-            }
-            TokenTree::Punct(punct) if punct.as_char() == ':' => path.extend([token]),
-            other => {
-                path = TokenStream::new();
-                after_star = is_punct(Some(other), '*');
-                if let TokenTree::Group(group) = other {
-                    found.extend(dereferenced_paths(group.stream()));
-                }
-            }
-        }
-    }
-    found
-}

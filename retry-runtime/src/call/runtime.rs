@@ -4,9 +4,7 @@
 pub(crate) mod policy_source;
 
 use core::borrow::Borrow;
-use core::ops::Deref;
 use core::time::Duration;
-use std::sync::LazyLock;
 
 use retry_rules::{Backoff, Bound, Fields, Policy};
 
@@ -211,57 +209,6 @@ impl<B: MaybeBound + ?Sized> MaybeBound for &B {
         (**self).bound()
     }
 }
-
-/// The constant or the `static` whose field is an option's value. Never called: of its two rungs,
-/// the upper one is for a `LazyLock`.
-pub fn base<V: ?Sized>(base: &V) -> DerefProbe<'_, V> {
-    DerefProbe(AnyProbe(base))
-}
-
-/// The upper rung: for a `LazyLock`, which no constant can dereference.
-#[derive(Debug)]
-pub struct DerefProbe<'a, V: ?Sized>(AnyProbe<'a, V>);
-
-/// The lower rung: for all types.
-#[derive(Debug)]
-pub struct AnyProbe<'a, V: ?Sized>(&'a V);
-
-impl<'a, V: ?Sized> Deref for DerefProbe<'a, V> {
-    type Target = AnyProbe<'a, V>;
-
-    fn deref(&self) -> &AnyProbe<'a, V> {
-        &self.0
-    }
-}
-
-impl<'a, T, F> DerefProbe<'a, LazyLock<T, F>> {
-    /// The value that is dereferenced.
-    pub fn __dereferenced(&self) -> &'a LazyLock<T, F> {
-        self.0.0
-    }
-}
-
-impl<V: ?Sized> AnyProbe<'_, V> {
-    /// Nothing is dereferenced.
-    pub fn __dereferenced(&self) -> &'static () {
-        &()
-    }
-}
-
-/// A type that a constant can dereference, or the unit type for none.
-#[diagnostic::on_unimplemented(
-    message = "a `{Self}` has its value only at runtime: put the whole value of the option into `runtime(…)`",
-    label = "known only at runtime",
-    note = "write `attempts = runtime(SETTINGS.attempts)`, or `policy = runtime(SETTINGS.http)`, which each call evaluates",
-    note = "`policy!` creates a constant: build a policy at runtime with `Policy::new().attempts(SETTINGS.attempts)`"
-)]
-pub trait DerefInConst {
-    /// Requires it. A method, so that the message quotes no function with a bound.
-    fn require(&self) {}
-}
-
-#[diagnostic::do_not_recommend]
-impl DerefInConst for () {}
 
 #[cfg(test)]
 mod tests {

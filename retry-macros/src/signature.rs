@@ -258,13 +258,8 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Co
             && (is_whole || binding_of(name).is_none_or(by_value::Binding::owns_its_fields))
     };
     function::consumed::consumed(&body.stream(), &may_move, &mut |place| {
-        let is_generic = |variable: &Ident| {
-            let binding = binding_of(variable);
-            binding.is_some_and(|binding| binding.may_not_be_clone(&function.sig.generics))
-        };
         let kind = match place.clone().into_iter().next() {
             Some(TokenTree::Ident(this)) if is_one_of(&this, "self __self") => "NeedsOfSelf",
-            Some(TokenTree::Ident(variable)) if is_generic(&variable) => "NeedsOfGeneric",
             _ => "Needs",
         };
         found.push(Consumed { place, kind });

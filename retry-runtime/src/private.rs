@@ -243,7 +243,8 @@ impl<T: Copy> Gets<T> for NextAttempt {}
 #[diagnostic::on_unimplemented(
     message = "an attempt moves this `{T}`, and the next attempt needs it",
     label = "moved by the first attempt",
-    note = "write the name of the argument in `clone(…)`: each attempt gets a clone",
+    note = "write the name of the argument in `clone(…)`, with `+ Clone` at a generic type: each \
+            attempt gets a clone",
     note = "a value that cannot be cloned is created in the body, or passed as a reference; of a \
             sender, return the value, and send it after the call"
 )]
@@ -265,22 +266,6 @@ pub trait NeedsOfSelf<T, Kind> {
 
 #[diagnostic::do_not_recommend]
 impl<Next: Needs<T, Kind>, T, Kind> NeedsOfSelf<T, Kind> for Next {}
-
-/// Needs an argument of a type that the caller chooses, which may not be `Clone`.
-#[diagnostic::on_unimplemented(
-    message = "an attempt moves this `{T}`, and the next attempt needs it",
-    label = "moved by the first attempt",
-    note = "write the name of the argument in `clone(…)`, and add `+ Clone` to its type: each \
-            attempt gets a clone",
-    note = "or take a type that can be cloned: a `String`, a `Vec`, `Bytes`"
-)]
-pub trait NeedsOfGeneric<T, Kind> {
-    /// Requires that an attempt may move this value.
-    fn check(_: &T) {}
-}
-
-#[diagnostic::do_not_recommend]
-impl<Next: Needs<T, Kind>, T, Kind> NeedsOfGeneric<T, Kind> for Next {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Copy> Needs<T, ()> for NextAttempt {}

@@ -45,16 +45,6 @@ impl Binding<'_> {
     pub(super) fn owns_its_fields(&self) -> bool {
         self.is_whole && !["Arc", "Rc"].iter().any(|name| types::segment(self.ty, name).is_some())
     }
-
-    /// Returns whether the type is one that the caller chooses, which is not declared `Clone`.
-    pub(super) fn may_not_be_clone(&self, generics: &Generics) -> bool {
-        let is_parameter = match types::peel_type(self.ty) {
-            Type::ImplTrait(_) => true,
-            Type::Path(path) => generics.type_params().any(|ty| path.path.is_ident(&ty.ident)),
-            _ => false,
-        };
-        is_parameter && !is_bound(self.ty, generics, &["Clone"])
-    }
 }
 
 /// The names that the arguments bind, in their order.

@@ -296,9 +296,9 @@ pub mod reqwest_middleware {
 
 pub use outcome::Missing;
 pub use outcome::ended::Reason;
-pub use outcome::error::RetryError;
 #[doc(hidden)]
-pub use outcome::error::{IsStdError, NotBehindAnAlias};
+pub use outcome::error::IsStdError;
+pub use outcome::error::RetryError;
 pub use outcome::interrupted::Interrupted;
 pub use outcome::past_failure::PastFailure;
 

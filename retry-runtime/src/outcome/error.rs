@@ -431,25 +431,6 @@ pub trait IsStdError: Error + 'static {}
 #[diagnostic::do_not_recommend]
 impl<E: Error + 'static> IsStdError for E {}
 
-/// Not implemented by any type: an attempt fails with an `E`, and only the attribute makes a
-/// `RetryError` of it. For the label of [`From`] below.
-#[diagnostic::on_unimplemented(
-    label = "the body fails with `{Self}` itself, and `#[retry]` makes the `RetryError`; it sees none \
-             behind an alias: write out `Result<…, RetryError<{Self}>>` as the return type"
-)]
-pub trait NotBehindAnAlias: Sized {
-    /// Is never called.
-    fn retry_error(self) -> RetryError<Self>;
-}
-
-/// Never applies.
-#[doc(hidden)]
-impl<E: NotBehindAnAlias> From<E> for RetryError<E> {
-    fn from(error: E) -> Self {
-        error.retry_error()
-    }
-}
-
 impl<E: IsStdError> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0.last {

@@ -55,16 +55,7 @@ fn in_words(error: &humantime::DurationError, text: &str) -> String {
 
     let wrong = match error {
         Wrong::UnknownUnit { unit, value, .. } if unit.is_empty() => {
-            // The number follows another one with its unit: `1m30`.
-            let before = text.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-            let last = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-            let next = match last.chars().next() {
-                Some('d') => "h",
-                Some('h') => "m",
-                Some('m') if !last.starts_with("ms") && !last.starts_with("mil") => "s",
-                _ => "ms",
-            };
-            return format!("{value} has no unit: write `\"{text}{next}\"`");
+            format!("{value} has no unit")
         }
         Wrong::UnknownUnit { unit, .. } => format!("there is no unit `{unit}`"),
         Wrong::InvalidCharacter(_) => "a duration consists of numbers and units".to_string(),
@@ -125,16 +116,13 @@ mod tests {
     #[test]
     fn mistake_is_answered_with_the_duration_that_was_meant() {
         for (text, message) in [
-            ("1m30", "30 has no unit: write `\"1m30s\"`"),
-            (" 2h 15 ", "15 has no unit: write `\"2h 15m\"`"),
-            ("1d12", "12 has no unit: write `\"1d12h\"`"),
-            ("1s500", "500 has no unit: write `\"1s500ms\"`"),
             ("30S", "there is no unit `S`: write `\"30s\"`"),
             ("5 Mins", "there is no unit `Mins`: write `\"5 mins\"`"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), message);
         }
         for (text, message) in [
+            ("1m30", "30 has no unit: write a duration such as `\"500ms\"`"),
             ("10 parsecs", "there is no unit `parsecs`: write a duration such as `\"500ms\"`"),
             ("1:30", "a duration consists of numbers and units: write"),
             ("soon", "a duration begins with a number: write"),

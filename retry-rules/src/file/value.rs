@@ -325,9 +325,7 @@ impl ParsedValue {
 /// Returns the message for a text that stands for a number.
 fn number_meant(text: &str) -> Option<String> {
     let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
-    let per_second = ["/s", "/sec", "/second"];
-    let per_second = per_second.iter().find_map(|unit| text.trim().strip_suffix(unit));
-    let (number, divisor) = percent.unwrap_or((per_second.unwrap_or(text).trim(), 1.0));
+    let (number, divisor) = percent.unwrap_or((text, 1.0));
     let number = number.trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
     let number = number / divisor;
     let is_number = text.trim().parse::<f64>().is_ok();
@@ -442,7 +440,6 @@ mod tests {
     #[test]
     fn text_with_a_number_is_answered_with_the_number() {
         assert_instead::<QuotaConfig>(r#"{ "share": "20%" }"#, "write the number `0.2`");
-        assert_instead::<QuotaConfig>(r#"{ "refill_per_sec": "10/s" }"#, "the number `10.0`");
         assert_instead::<BreakerConfig>(r#"{ "failure_rate": "0.5" }"#, "the number `0.5`");
         assert_instead::<BreakerConfig>(r#"{ "slow_rate": "half" }"#, "expected a number");
         assert_instead::<Policy>(r#"{ "attempts": "5" }"#, "write the number `5`");

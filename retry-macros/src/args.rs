@@ -14,7 +14,7 @@ use syn::{Expr, Ident, Path};
 pub(crate) use self::parse::Syntax;
 use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
-use crate::options::matcher::Matcher;
+use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{Base, Entry, Settings};
 use crate::tokens::errors::Errors;
 use crate::value::Value;
@@ -26,6 +26,8 @@ pub(crate) struct Args {
     pub(crate) policy: PolicyArgs,
     pub(crate) retry_on: Option<Vec<Matcher>>,
     pub(crate) abort_on: Option<Vec<Matcher>>,
+    /// The kinds of failure that use up no attempt.
+    pub(crate) uncounted: Option<Vec<Ident>>,
     pub(crate) classify: Option<Expr>,
     pub(crate) retry_after: Option<Expr>,
     pub(crate) wait_by: Option<Expr>,
@@ -161,6 +163,9 @@ impl Args {
                      and there is none",
                 );
             }
+        }
+        if let (Some(kinds), Some(retry_on)) = (&self.uncounted, &self.retry_on) {
+            matcher::check_retried(kinds, retry_on, errors);
         }
         let whole = self.policy.base.as_ref().map(|base| base.written().to_token_stream());
         let base = match &self.policy.base {

@@ -42,7 +42,8 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Op
     match &checked.known {
         Some(policy) => {
             lines.push(format!("{policy}{}.", others(args)));
-            if let Some(total) = policy.longest_total_wait().filter(|total| !total.is_zero()) {
+            let counted = if args.uncounted.is_some() { policy.unlimited() } else { *policy };
+            if let Some(total) = counted.longest_total_wait().filter(|total| !total.is_zero()) {
                 let total = duration::format(total);
                 lines.extend([String::new(), format!("The waits add up to {total} at most.")]);
             }
@@ -64,6 +65,10 @@ fn others(args: &Args) -> String {
     }
     if let Some(matchers) = &args.abort_on {
         words.push(format!("never retries {}", listed(matchers)));
+    }
+    if let Some(kinds) = &args.uncounted {
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
+        words.push(format!("{} uses up no attempt", kinds.join(", ")));
     }
     match &args.breaker {
         Some(Breaker::Shared(breaker)) => {

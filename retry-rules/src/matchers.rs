@@ -1,6 +1,8 @@
-//! The words of lists of matchers: `retry_on`, `abort_on`, `breaker_on`.
+//! The words of lists of matchers: `retry_on`, `abort_on`, `breaker_on`, `uncounted`.
 
 use core::fmt;
+use std::format;
+use std::string::String;
 
 /// The kinds of failure, without `transient`, which is all of them.
 pub const CLASSES: [&str; 6] =
@@ -49,6 +51,20 @@ pub fn covered(has: impl Fn(&str) -> bool) -> impl Iterator<Item = Covered> {
             .into_iter()
             .find(|&outer| covers(outer, inner) && has(outer) && has(inner))?;
         Some(Covered { inner, outer })
+    })
+}
+
+/// Returns the message about a `kind` in `uncounted` that is never retried, if `retry_on` is a list of
+/// kinds: `lists` returns whether it contains a word.
+pub fn never_retried(kind: &str, lists: impl Fn(&str) -> bool) -> Option<String> {
+    let is_retried = CLASSES.into_iter().chain(["transient"]).any(|listed| {
+        lists(listed) && (listed == kind || covers(listed, kind) || covers(kind, listed))
+    });
+    (!is_retried).then(|| {
+        format!(
+            "`{kind}` is not in `retry_on`, so such a failure is never retried: add it there, or \
+             remove it here"
+        )
     })
 }
 

@@ -101,6 +101,7 @@ impl Args {
                 (option.read)(self, &mut reading)?;
                 if let Some(field) = option.field {
                     self.fields = self.fields.with(field);
+                    self.policy.settings.beside.push((field, name.clone()));
                 }
                 Ok(())
             }

@@ -32,10 +32,11 @@ macro_rules! field {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [FunctionOption; 23] = [
+pub(crate) static FUNCTION: [FunctionOption; 24] = [
     field!(retry_on = values::matchers, "retry_on", "[transient]").about(Field::RetryOn),
     field!(abort_on = values::matchers, "abort_on", "[matches(DbError::Corrupt)]")
         .about(Field::RetryOn),
+    field!(uncounted = values::kinds, "uncounted", "[rate_limit]").about(Field::Uncounted),
     field!(classify = Reading::expr, "classify", "kind_of").about(Field::RetryOn),
     field!(retry_after = Reading::expr, "retry_after", "|error| error.retry_after()")
         .about(Field::RetryAfter),

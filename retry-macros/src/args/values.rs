@@ -61,6 +61,11 @@ pub(super) fn matchers(option: &mut Reading<'_>) -> syn::Result<Vec<Matcher>> {
     matcher::list(option.input, option.name, option.errors)
 }
 
+pub(super) fn kinds(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
+    let matchers = matchers(option)?;
+    Ok(matchers.into_iter().filter_map(Matcher::into_kind).collect())
+}
+
 pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     if option.input.is_empty() || option.input.peek(Token![,]) {
         return Err(error(

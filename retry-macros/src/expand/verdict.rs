@@ -6,6 +6,7 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, Ident};
 
 use super::Expansion;
+use super::items::option;
 use crate::args::Args;
 use crate::options::matcher::Matcher;
 use crate::tokens::hygiene::{SpanRange, quote};
@@ -58,7 +59,7 @@ impl Expansion<'_> {
         // An error type with a text can also be classified, so one compile error is enough for a
         // type with neither.
         let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
-        let needs_kind = all.clone().any(reads_class);
+        let needs_kind = all.clone().any(reads_class) || self.args.uncounted.is_some();
         let needs_text = all.any(reads_text);
         let judged = self.args.classify.as_ref().filter(|_| typed);
         // A function that says the kind makes up for a type that does not reveal it.
@@ -141,7 +142,8 @@ impl Expansion<'_> {
                 quote!(__retry::verdict_with_hint(probed, retry, hint) #counted)
             }
         };
-        let verdict = quote!({ #lets #verdict #class #hint_source });
+        let uncounted = self.uncounted(typed);
+        let verdict = quote!({ #lets #verdict #class #hint_source #uncounted });
         let verdict = match judging {
             Judging::Member => verdict,
             Judging::Outcome => self.verdict_as_decided(&quote!(probed.display), verdict),
@@ -149,11 +151,26 @@ impl Expansion<'_> {
         quote!({ #bound #verdict })
     }
 
+    /// Writes the call that passes the classes of failures that use up no attempt. If the call can be
+    /// cancelled, nothing else has to end it.
+    fn uncounted(&self, typed: bool) -> Option<TokenStream> {
+        let own = self.args.uncounted.as_ref().map(|kinds| class_of(kinds));
+        let classes = match (self.args.policy.runtime_base(), own) {
+            (Some(_), own) => {
+                let own = option(own);
+                quote!(lists.uncounted(#own))
+            }
+            (None, own) => own?,
+        };
+        let (may_never_end, class) = (self.args.cancel.is_some(), self.class(typed));
+        Some(quote!(.uncounted(#classes, #may_never_end, || #class)))
+    }
+
     /// Returns whether no option looks at a failure: all are retried.
     fn reads_nothing(&self) -> bool {
-        let Args { retry_on, abort_on, breaker, quota, retry_after, classify, history, .. } =
-            self.args;
-        let is_listed = retry_on.is_some() || abort_on.is_some();
+        let Args { retry_on, abort_on, uncounted, breaker, quota, .. } = self.args;
+        let Args { retry_after, classify, history, .. } = self.args;
+        let is_listed = retry_on.is_some() || abort_on.is_some() || uncounted.is_some();
         let is_protected = breaker.is_some() || quota.is_some();
         let is_read = retry_after.is_some() || classify.is_some() || history.is_some();
         !(is_listed || is_protected || is_read) && self.args.policy.runtime_base().is_none()
@@ -182,20 +199,11 @@ impl Expansion<'_> {
     }
 
     pub(super) fn any_of(&self, matchers: &[Matcher], typed: bool) -> TokenStream {
-        let classes: Vec<TokenStream> = matchers
-            .iter()
-            .filter_map(|matcher| match matcher {
-                Matcher::Class(name) => {
-                    let class = Ident::new(&name.to_string().to_uppercase(), Span::mixed_site());
-                    Some(quote!(__retry::Class::#class))
-                }
-                _ => None,
-            })
-            .collect();
+        let kinds: Vec<Ident> = matchers.iter().cloned().filter_map(Matcher::into_kind).collect();
         let mut conditions = Vec::new();
-        if let Some((first, rest)) = classes.split_first() {
-            let class = self.class(typed);
-            conditions.push(quote!(#class.intersects(#first #(.union(#rest))*)));
+        if !kinds.is_empty() {
+            let (class, listed) = (self.class(typed), class_of(&kinds));
+            conditions.push(quote!(#class.intersects(#listed)));
         }
         for matcher in matchers {
             match matcher {
@@ -217,6 +225,19 @@ impl Expansion<'_> {
             }
         }
         if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
+    }
+}
+
+/// The class of these kinds of failure.
+fn class_of(kinds: &[Ident]) -> TokenStream {
+    let classes = kinds.iter().map(|kind| {
+        let class = Ident::new(&kind.to_string().to_uppercase(), Span::mixed_site());
+        quote!(__retry::Class::#class)
+    });
+    let classes: Vec<TokenStream> = classes.collect();
+    match classes.split_first() {
+        Some((first, rest)) => quote!(#first #(.union(#rest))*),
+        None => quote!(__retry::Class::empty()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! The entries of `retry_on = […]` and `abort_on = […]`.
+//! The entries of `retry_on = […]`, `abort_on = […]`, `breaker_on = […]` and `uncounted = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::matchers::{CLASSES, covered, of_status};
+use retry_rules::matchers::{CLASSES, covered, never_retried, of_status};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 
@@ -23,6 +23,13 @@ pub(crate) enum Matcher {
     When(Expr),
     /// `ok(f)`, with `f: Fn(&T) -> bool`.
     Ok(Expr),
+}
+
+impl Matcher {
+    /// Returns the word of a kind of failure.
+    pub(crate) fn into_kind(self) -> Option<Ident> {
+        if let Self::Class(kind) = self { Some(kind) } else { None }
+    }
 }
 
 /// The matchers that take an argument.
@@ -53,19 +60,29 @@ pub(crate) fn list(
     }
     let content;
     let brackets = syn::bracketed!(content in input);
+    let example = if option == "uncounted" { "rate_limit" } else { "transient" };
     if content.is_empty() {
         return Err(syn::Error::new(
             brackets.span.join(),
             format!(
-                "`{option}` is empty: list at least one matcher, as in `{option} = [transient]`, or \
+                "`{option}` is empty: list at least one matcher, as in `{option} = [{example}]`, or \
                  leave it out"
             ),
         ));
     }
     let mut matchers = Vec::new();
     each(&content, errors, |content, _| {
+        let written = up_to_comma(content);
         let matcher = matcher(content)?;
         match &matcher {
+            Matcher::Class(_) if option == "uncounted" => matchers.push(matcher),
+            _ if option == "uncounted" => {
+                return Err(error(
+                    written,
+                    "`uncounted` lists kinds of failure, such as `rate_limit`: to name other failures, give \
+                     them a kind with `classify = f`",
+                ));
+            }
             Matcher::Ok(expr) if option == "abort_on" => {
                 return Err(error(
                     expr,
@@ -87,6 +104,19 @@ pub(crate) fn list(
         errors.at(listed(pair.inner), pair);
     }
     Ok(matchers)
+}
+
+/// Checks that each of the `uncounted` kinds is retried, if `retry_on` lists only kinds.
+pub(crate) fn check_retried(uncounted: &[Ident], retry_on: &[Matcher], errors: &mut Errors) {
+    if !retry_on.iter().all(|matcher| matches!(matcher, Matcher::Class(_))) {
+        return;
+    }
+    let lists = |word: &str| retry_on.iter().any(|matcher| class_named(matcher, word).is_some());
+    for kind in uncounted {
+        if let Some(message) = never_retried(&kind.to_string(), lists) {
+            errors.at(kind, message);
+        }
+    }
 }
 
 /// The word of this class, if the matcher is it.

@@ -224,6 +224,8 @@ impl<C> Entry<C> {
 pub(crate) struct Settings<C: 'static> {
     table: &'static [Setting<C>],
     pub(crate) entries: Vec<Entry<C>>,
+    /// The names of the options beside them that rules read.
+    pub(crate) beside: Vec<(Field, Ident)>,
     /// Written, but invalid in themselves, so nothing is known about them.
     pub(crate) poisoned: Fields,
 }
@@ -252,7 +254,7 @@ pub(crate) enum Base {
 
 impl<C: Copy + Default> Settings<C> {
     pub(crate) fn new(table: &'static [Setting<C>]) -> Self {
-        Self { table, entries: Vec::new(), poisoned: Fields::NONE }
+        Self { table, entries: Vec::new(), beside: Vec::new(), poisoned: Fields::NONE }
     }
 
     /// The row of this name.
@@ -324,8 +326,12 @@ impl<C: Copy + Default> Settings<C> {
         self.entries.iter().find(|entry| entry.field() == field || entry.innermost() == field)
     }
 
-    /// The tokens that were written for a field, which may be a part of a setting.
+    /// The tokens that were written for a field, which may be a part of a setting, or the name of an
+    /// option beside the settings.
     pub(crate) fn tokens(&self, field: Field) -> Option<TokenStream> {
+        if let Some((_, name)) = self.beside.iter().find(|(beside, _)| *beside == field) {
+            return Some(name.to_token_stream());
+        }
         let entry = self.entry_with(field)?;
         Some(match &entry.value.part {
             Some((part, tokens)) if *part == field => tokens.clone(),

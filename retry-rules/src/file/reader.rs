@@ -143,7 +143,7 @@ fn hint(word: &str, known: &[&str]) -> Option<String> {
         ));
     }
     Some(match word {
-        "retry_on" | "abort_on" if is_policy => {
+        "retry_on" | "abort_on" | "uncounted" if is_policy => {
             "it is not part of a bare policy: remove it, or read a `RetryConfig`".to_owned()
         }
         "on_failure" if is_policy => {

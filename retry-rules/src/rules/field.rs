@@ -97,6 +97,7 @@ policy_options! {
         {
             function {
                 retry_on => RetryOn
+                uncounted => Uncounted
                 retry_after => RetryAfter
                 wait_by => WaitBy
                 on_retry => OnRetry

@@ -13,6 +13,7 @@ use crate::policy::{Attempts, Policy};
 /// Settings without effect are not a mistake at runtime: they may come from a configuration that
 /// is shared.
 const INEFFECTIVE: Rules = Rules::from_slice(&[
+    Rule::UncountedBesideUnlimited,
     Rule::SingleAttempt,
     Rule::CustomDelaysUnused,
     Rule::InitialBesideCustom,

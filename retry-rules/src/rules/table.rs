@@ -34,6 +34,18 @@ rules! {
                   if that is intended, write " (budget = unlimited)]
             when never_ends(policy) && (!is_unbounded(policy) || written.contains(Field::Cancel) && never_waits(policy));
 
+        rule UncountedUnbounded of
+            [uncounted budget deadline max_elapsed initial_delay max_delay backoff jitter]
+            message [(uncounted) " failures use up no attempt, so a call may never end: add a " (deadline) " (bounds the whole call), a " (max_elapsed) " (no attempt begins after it) or a " (budget) " (bounds the waits, if they are longer than 0s)"]
+            when written.contains(Field::Uncounted)
+                && !is_unlimited(policy)
+                && !policy.is_bounded_by_time()
+                && (!written.contains(Field::Cancel) || never_waits(policy));
+
+        rule UncountedBesideUnlimited of [uncounted attempts]
+            message [(attempts = unlimited) " counts no attempt, so " (uncounted) " does nothing: remove it, or write a number of attempts"]
+            when written.contains(Field::Uncounted) && is_unlimited(policy);
+
         rule SingleAttempt of [attempts]
             message [(calls 1) " never retries, so options that only affect retries do nothing: \
                   write " (calls 2) " or more, or remove those options"]
@@ -92,7 +104,9 @@ rules! {
             when match (policy.backoff, policy.attempts) {
                 // Zero attempts are a mistake of their own, and the only one to report.
                 (Backoff::Custom(delays), Attempts::Limited(attempts)) => {
-                    attempts > 0 && delays.len() > waits_by_curve(policy, attempts)
+                    attempts > 0
+                        && delays.len() > waits_by_curve(policy, attempts)
+                        && !written.contains(Field::Uncounted)
                 }
                 _ => false,
             };
@@ -411,7 +425,8 @@ const fn has_no_effect_once(written: Fields) -> bool {
     if waits && holds {
         ineffective = ineffective.difference(Fields::NONE.with(Field::MaxRetryAfter));
     }
-    written.intersects(ineffective)
+    // A failure that is not counted is retried all the same.
+    written.intersects(ineffective) && !written.contains(Field::Uncounted)
 }
 
 /// Fields that do nothing if only consecutive failures count.
@@ -442,15 +457,19 @@ const fn is_unbounded(policy: &Policy) -> bool {
     policy.budget.is_none() && policy.deadline.is_none() && policy.max_elapsed.is_none()
 }
 
-/// Returns whether nothing ends the attempts: waits of 0s never use up a budget. `budget =
-/// unlimited` says that this is meant.
+/// Returns whether nothing ends the attempts.
 pub(super) const fn never_ends(policy: &Policy) -> bool {
-    is_unlimited(policy)
-        && (is_unbounded(policy)
-            || !policy.has_deadline()
-                && !policy.has_max_elapsed()
-                && never_waits(policy)
-                && !matches!(policy.budget, Bound::Unlimited))
+    is_unlimited(policy) && !policy.is_bounded_by_time()
+}
+
+impl Policy {
+    /// Returns whether something other than the number of attempts ends a call: waits of 0s never use
+    /// up a budget. `budget = unlimited` says that an endless call is meant.
+    #[doc(hidden)]
+    pub const fn is_bounded_by_time(&self) -> bool {
+        let is_without_waits = !self.has_deadline() && !self.has_max_elapsed() && never_waits(self);
+        !is_unbounded(self) && (matches!(self.budget, Bound::Unlimited) || !is_without_waits)
+    }
 }
 
 pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
@@ -525,7 +544,7 @@ pub(super) const fn jitter_above_max(policy: &Policy) -> bool {
 /// mistake of their own.
 const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
     if written.intersects(Fields::NONE.with(Field::RetryAfter).with(Field::WaitBy))
-        || !policy.allows_after(1)
+        || !policy.allows_after(1) && !written.contains(Field::Uncounted)
         || initial_above_max(policy)
         || growth_without_room(policy)
         || first_above_max(policy)

@@ -22,4 +22,8 @@ pub struct CallState {
     pub waited: Duration,
     /// The last wait; `None` before the first.
     pub last_delay: Option<Duration>,
+    /// Attempts among `attempts` that failed without using up one: see
+    /// [`Retrier::uncounted`](crate::Retrier::uncounted).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub uncounted: u32,
 }

@@ -4,6 +4,8 @@ use core::fmt;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
+use retry_rules::Policy;
+
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::{ErrorDisplay, ErrorView};
 use crate::classify::{Class, Hint};
@@ -30,6 +32,7 @@ pub struct Verdict<'a> {
 
 /// The part of a [`Verdict`] that borrows nothing, to be kept across an await.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub(crate) struct Judgement {
     /// Set if `retry_on` and `abort_on` allow a retry.
     pub(crate) retry: bool,
@@ -51,6 +54,12 @@ pub(crate) struct Judgement {
     pub(crate) overruled: Option<Duration>,
     /// Set if the attempt itself has reset attempts, budget and curve.
     pub(crate) was_reset: bool,
+    /// The classes of failures that use up no attempt.
+    pub(crate) uncounted: Class,
+    /// Set if nothing but the caller may end a call whose failures use up no attempt.
+    pub(crate) may_never_end: bool,
+    /// Set if another member of a race has failed with a failure that uses up an attempt.
+    pub(crate) others_count: bool,
 }
 
 /// The source of a wait.
@@ -110,6 +119,9 @@ impl Judgement {
         ruled: None,
         overruled: None,
         was_reset: false,
+        uncounted: Class::empty(),
+        may_never_end: false,
+        others_count: false,
     };
 
     /// Returns the verdict on a failure that events show as `error`.
@@ -124,6 +136,15 @@ impl Judgement {
         self.hint_of_others = self.hint_of_others.max(hint);
         self.ruled = self.ruled.max(other.ruled);
         self.overruled = self.overruled.max(other.overruled);
+        self.others_count |= other.others_count;
+    }
+
+    /// Returns whether the failure uses up no attempt. It does if nothing else ends the call by
+    /// `policy`, or if a timeout has ended the attempt and that is not one of the classes.
+    pub(crate) fn is_uncounted(&self, policy: &Policy, is_timeout: bool) -> bool {
+        let ends = self.may_never_end || policy.is_bounded_by_time();
+        let class = if is_timeout { Class::TIMEOUT } else { self.class };
+        ends && !self.others_count && class.intersects(self.uncounted)
     }
 
     /// Returns whether matchers and server allow a retry.
@@ -186,6 +207,23 @@ impl<'a> Verdict<'a> {
         #[must_use]
         #[inline]
         pub const fn classified(self, class: Class) -> Self { judgement.class: class }
+    }
+
+    /// Sets the classes of failures that use up no attempt; `may_never_end` if something outside of
+    /// the policy may end the call.
+    #[must_use]
+    pub fn uncounted(
+        mut self,
+        uncounted: Class,
+        may_never_end: bool,
+        class: impl FnOnce() -> Class,
+    ) -> Self {
+        if !uncounted.is_empty() {
+            let judgement = &mut self.judgement;
+            (judgement.uncounted, judgement.may_never_end) = (uncounted, may_never_end);
+            judgement.class = class();
+        }
+        self
     }
 
     /// This verdict on `error`, whose wait a closure may have read.

@@ -239,7 +239,24 @@ mod file {
     impl Matcher {
         /// Returns whether a file names this matcher `word`.
         pub(crate) fn is(&self, word: &str) -> bool {
-            matches!(self.0, MatcherKind::Class(class) if word_of(class) == word)
+            self.kind().is_some_and(|(known, _)| known == word)
+        }
+
+        /// Returns the word and the class of the failures that it matches, if it is a kind of failure.
+        pub(crate) fn kind(&self) -> Option<(&'static str, Class)> {
+            match self.0 {
+                MatcherKind::Class(class) => Some((word_of(class), class)),
+                #[cfg(feature = "pattern")]
+                MatcherKind::Pattern(_) => None,
+            }
+        }
+
+        /// Returns the matchers of all kinds in this class.
+        pub(crate) fn all_in(classes: Class) -> Vec<Self> {
+            let all = WORDS.iter().map(|(_, matcher)| matcher);
+            all.filter(|matcher| matcher.kind().is_some_and(|(_, class)| classes.contains(class)))
+                .cloned()
+                .collect()
         }
     }
 

@@ -75,6 +75,7 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
 const CODE: &[&str] = &[
     "retry_on",
     "abort_on",
+    "uncounted",
     "retry_after",
     "wait_by",
     "breaker",

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::{Arc, LazyLock};
 
 use retry_rules::file::{self, Draft, InvalidKeys, Keys};
-use retry_rules::matchers::{Covered, covered};
+use retry_rules::matchers::{Covered, covered, never_retried};
 use retry_rules::suggest::shortened;
 use retry_rules::{Field, Policy, Style};
 use serde::de::value::{SeqAccessDeserializer, SeqDeserializer};
@@ -13,10 +13,11 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::call::runtime::policy_source;
+use crate::classify::Class;
 use crate::classify::matchers::Matcher;
 
-/// The retry settings in a file: a policy in the command style, with the keys `retry_on` and
-/// `abort_on`.
+/// The retry settings in a file: a policy in the command style, with the keys `retry_on`, `abort_on`
+/// and `uncounted`.
 ///
 /// ```
 /// use retry_runtime::RetryConfig;
@@ -30,8 +31,8 @@ use crate::classify::matchers::Matcher;
 /// ```
 ///
 /// `policy = self.config.http` in the attribute takes it, or a reference, an `Arc` or a guard of
-/// it, and obeys both lists; a `retry_on` in the attribute takes the place of the file's, and the
-/// `abort_on` of both always counts. In a [`Retrier`](crate::Retrier) it is
+/// it, and obeys the lists; a `retry_on` or `uncounted` in the attribute takes the place of the
+/// file's, and the `abort_on` of both always counts. In a [`Retrier`](crate::Retrier) it is
 /// [`from_config`](crate::Retrier::from_config).
 ///
 /// ```
@@ -136,6 +137,8 @@ pub struct RetryConfig {
     pub retry_on: Option<Arc<[Matcher]>>,
     /// The failures that are not retried even if `retry_on` contains them.
     pub abort_on: Option<Arc<[Matcher]>>,
+    /// The failures that use up no attempt; `None` for no failure.
+    pub uncounted: Option<Class>,
 }
 
 impl From<Policy> for RetryConfig {
@@ -161,6 +164,7 @@ impl policy_source::Config for RetryConfig {
         policy_source::ConfigLists {
             retry_on: self.retry_on.as_deref(),
             abort_on: self.abort_on.as_deref(),
+            uncounted: self.uncounted,
         }
     }
 }
@@ -186,12 +190,13 @@ pub struct RetryKeys {
     draft: Draft,
     retry_on: Option<Vec<Matcher>>,
     abort_on: Option<Vec<Matcher>>,
+    uncounted: Option<Vec<Matcher>>,
 }
 
 impl Keys for RetryKeys {
     fn keys(&self) -> &'static [&'static str] {
         static KEYS: LazyLock<Vec<&str>> =
-            LazyLock::new(|| [&file::KEYS[..], &["retry_on", "abort_on"]].concat());
+            LazyLock::new(|| [&file::KEYS[..], &["retry_on", "abort_on", "uncounted"]].concat());
         &KEYS
     }
 
@@ -203,6 +208,7 @@ impl Keys for RetryKeys {
         match key {
             "retry_on" => self.retry_on = map.next_value_seed(MatcherList)?,
             "abort_on" => self.abort_on = map.next_value_seed(MatcherList)?,
+            "uncounted" => self.uncounted = map.next_value_seed(MatcherList)?,
             _ => self.draft.read(key, map)?,
         }
         Ok(())
@@ -225,12 +231,13 @@ impl RetryKeys {
     /// # Errors
     /// A rule is broken, or two keys contradict each other.
     pub fn finish(mut self, style: Style) -> Result<RetryConfig, InvalidKeys> {
-        for (key, list, example) in [
-            ("retry_on", &self.retry_on, "[network, timeout]"),
-            ("abort_on", &self.abort_on, "[conflict]"),
+        for (key, field, list, example) in [
+            ("retry_on", Field::RetryOn, &self.retry_on, "[network, timeout]"),
+            ("abort_on", Field::RetryOn, &self.abort_on, "[conflict]"),
+            ("uncounted", Field::Uncounted, &self.uncounted, "[rate_limit]"),
         ] {
             let Some(list) = list else { continue };
-            self.draft.write(Field::RetryOn);
+            self.draft.write(field);
             if list.is_empty() {
                 let message = format!(
                     "`{key}` is empty: list at least one matcher, as in {example}, or leave it out"
@@ -242,9 +249,34 @@ impl RetryKeys {
             }
         }
         let bare_policy = self.draft.finish(style)?;
+        let uncounted = self.uncounted.map(|kinds| class_of(&kinds, self.retry_on.as_deref()));
+        let uncounted =
+            uncounted.transpose().map_err(|message| InvalidKeys::new("uncounted", message))?;
         let [retry_on, abort_on] = [self.retry_on, self.abort_on].map(|list| list.map(Arc::from));
-        Ok(RetryConfig { bare_policy, retry_on, abort_on })
+        Ok(RetryConfig { bare_policy, retry_on, abort_on, uncounted })
     }
+}
+
+/// Returns the classes of the list `uncounted`, or the message about an entry that is not a kind of
+/// failure, or is never retried.
+fn class_of(uncounted: &[Matcher], retry_on: Option<&[Matcher]>) -> Result<Class, String> {
+    let only_kinds = retry_on.filter(|list| list.iter().all(|matcher| matcher.kind().is_some()));
+    let mut classes = Class::empty();
+    for matcher in uncounted {
+        let Some((word, class)) = matcher.kind() else {
+            return Err(
+                "`uncounted` lists kinds of failure, such as `rate_limit`: remove the pattern"
+                    .to_owned(),
+            );
+        };
+        let lists = |list: &[Matcher], word: &str| list.iter().any(|matcher| matcher.is(word));
+        if let Some(message) = only_kinds.and_then(|list| never_retried(word, |it| lists(list, it)))
+        {
+            return Err(message);
+        }
+        classes = classes.union(class);
+    }
+    Ok(classes)
 }
 
 /// A list of matchers, or nothing. A text that has the elements of a list is answered with it.
@@ -299,6 +331,9 @@ impl Serialize for RetryConfig {
             if let Some(list) = list {
                 map.serialize_entry(key, &effective(list))?;
             }
+        }
+        if let Some(classes) = self.uncounted {
+            map.serialize_entry("uncounted", &effective(&Matcher::all_in(classes)))?;
         }
         map.end()
     }

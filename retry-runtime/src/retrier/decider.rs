@@ -111,6 +111,20 @@ retry_rules::partial_debug!([E] ForError<E>);
 
 impl<E> Sealed for ForError<E> {}
 
+/// Finds the class of an error: all but [`Opaque`].
+///
+/// Sealed: [`Readable`], [`Classified`] and [`ForError`] implement it.
+#[diagnostic::on_unimplemented(
+    message = "`.opaque()` reads no class from an error, so every failure counts",
+    note = "remove `.opaque()`, or state the class of an error: `.classify(|error| …)` before \
+            `.uncounted(…)`"
+)]
+pub trait ReadsClass: Sealed {}
+
+impl ReadsClass for Readable {}
+impl ReadsClass for Classified {}
+impl<E> ReadsClass for ForError<E> {}
+
 impl<E> Decider<E, ()> for ForError<E> {
     fn rules(&self) -> &ErrorRules<E> {
         &self.0
@@ -170,12 +184,14 @@ impl<E> Default for Closures<E> {
     }
 }
 
-/// `retry_on` and `abort_on`; shared, so that a retrier is cheap to clone.
+/// `retry_on` and `abort_on`, shared, so that a retrier is cheap to clone; and `uncounted`.
 #[derive(Clone, Debug)]
 pub(super) struct MatcherLists {
     pub(super) retry_on: Option<Arc<[Matcher]>>,
     pub(super) abort_on: Option<Arc<[Matcher]>>,
+    pub(super) uncounted: Class,
 }
+
 /// The failure of an attempt.
 pub(super) enum FailedAttempt<'a, E> {
     /// It failed with its own error.
@@ -286,7 +302,8 @@ impl<E> ErrorRules<E> {
             FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
         };
         // Otherwise the class is not used, and computing it visits each inner error.
-        let class = if needs_class || lists.retry_on.is_some() || lists.abort_on.is_some() {
+        let has_lists = lists.retry_on.is_some() || lists.abort_on.is_some();
+        let class = if needs_class || has_lists || !lists.uncounted.is_empty() {
             class_by(closures, classifier)
         } else {
             Class::empty()
@@ -313,7 +330,9 @@ impl<E> ErrorRules<E> {
             FailedAttempt::Value(_) => ErrorDisplay::Value(display),
             _ => ErrorDisplay::Display(display, classifier),
         };
-        Judgement { retry, failure: retry, hint, hint_source, class, ..Judgement::VALUE }.on(error)
+        let uncounted = lists.uncounted;
+        let failure = Judgement { retry, failure: retry, hint, hint_source, ..Judgement::VALUE };
+        Judgement { class, uncounted, ..failure }.on(error)
     }
 
     /// The judgement on an error as far as no list and no predicate decides.

@@ -9,7 +9,7 @@ use retry_rules::{Invalid, Policy};
 use super::Retrier;
 #[cfg(feature = "serde")]
 use super::config::RetryConfig;
-use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable};
+use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable, ReadsClass};
 use super::settings::{Common, RetrierSettings};
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
@@ -133,6 +133,41 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub fn abort_on(mut self, matchers: impl Matchers) -> Self {
         self.common.settings.lists.abort_on = Some(matchers.into_list(Seal));
+        self
+    }
+
+    /// Sets the kinds of failure that use up no attempt, such as limits that the server states: a call
+    /// that is told to return later is not a call that fails. `uncounted = [rate_limit]` in the
+    /// attribute. Default: every failure uses up one.
+    ///
+    /// Which failures are retried, and how long the call waits, stays the same:
+    /// [`RetryError::attempts`](crate::RetryError::attempts) and events count every attempt. So the
+    /// policy needs a `deadline`, a `max_elapsed` or a `budget` with waits above 0 s, or
+    /// `budget = unlimited`. Without one of them, these failures use up attempts as others do, and
+    /// [`validate`](Self::validate) reports it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::{Class, Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let policy = Policy::new().attempts(3).deadline(Duration::from_secs(3_600));
+    /// let retrier = Retrier::new(policy).uncounted(Class::RATE_LIMIT);
+    ///
+    /// let mut calls = 0;
+    /// let answer = retrier.run(|| {
+    ///     calls += 1;
+    ///     let answer = if calls < 6 { Err("429 Too Many Requests") } else { Ok(calls) };
+    ///     async move { answer }
+    /// });
+    /// assert_eq!(answer.await.unwrap(), 6);
+    /// # }
+    /// ```
+    pub fn uncounted(mut self, classes: Class /* such as `Class::RATE_LIMIT` */) -> Self
+    where
+        D: ReadsClass,
+    {
+        self.common.settings.lists.uncounted = classes;
         self
     }
 
@@ -483,6 +518,9 @@ impl<D, V> Retrier<D, V> {
                 *list = Some(Arc::clone(matchers));
             }
         }
+        if let Some(uncounted) = config.uncounted {
+            lists.uncounted = uncounted;
+        }
         retrier
     }
 
@@ -511,7 +549,7 @@ impl<D, V> Retrier<D, V> {
     /// # Errors
     /// The rules that it breaks.
     pub fn validate(&self) -> Result<(), Invalid> {
-        self.common.settings.invalid.map_or(Ok(()), Err)
+        self.common.settings.invalid().map_or(Ok(()), Err)
     }
 
     fn with<N>(self, decider: impl FnOnce(D) -> N) -> Retrier<N, V> {

@@ -2,13 +2,14 @@
 
 use core::mem;
 
-use retry_rules::{Invalid, Policy};
+use retry_rules::{Field, Fields, Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::call_context::CallContext;
 use crate::call::driver::{Around, Driver};
 use crate::call::session::{Session, succeeded_first_try};
 use crate::call::verdict::Verdict;
+use crate::classify::Class;
 use crate::event::warning::Warning;
 use crate::observe;
 use crate::protect::as_breaker::{AsBreaker, AsQuota};
@@ -29,7 +30,7 @@ pub(crate) struct RetrierSettings {
     /// Set if an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
     pub(crate) is_plain: bool,
     /// The reason why the policy differs from the given one, if it does.
-    pub(super) invalid: Option<Invalid>,
+    invalid: Option<Invalid>,
     pub(super) name: Name,
     pub(super) lists: MatcherLists,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
@@ -54,7 +55,7 @@ impl RetrierSettings {
         let (policy, invalid) = policy.nearest_valid();
         let needs_timer = policy.is_timed() || policy.has_max_elapsed() || policy.is_hedged();
         let name = Name::from_static("retrier");
-        let lists = MatcherLists { retry_on: None, abort_on: None };
+        let lists = MatcherLists { retry_on: None, abort_on: None, uncounted: Class::empty() };
         Self {
             policy,
             needs_timer,
@@ -171,9 +172,24 @@ impl RetrierSettings {
         Session::<()>::new().succeeded(self.origin(), Self::quota(Some(self)));
     }
 
+    /// Returns whether each failure uses up an attempt.
+    #[cfg(feature = "tower")]
+    pub(crate) fn counts_all(&self) -> bool {
+        self.lists.uncounted.is_empty()
+    }
+
+    /// Returns the rules that the given policy breaks.
+    pub(super) fn invalid(&self) -> Option<Invalid> {
+        if self.lists.uncounted.is_empty() {
+            return self.invalid;
+        }
+        let written = Fields::NONE.with(Field::Uncounted);
+        self.invalid.or_else(|| self.policy.nearest_valid_written(written).1)
+    }
+
     /// Reports, once, that the policy in force is not the one that was given.
     pub(super) fn warn(&self) {
-        if let Some(invalid) = self.invalid {
+        if let Some(invalid) = self.invalid() {
             observe::warn_once(Warning::InvalidPolicy { name: &self.name, invalid });
         }
     }

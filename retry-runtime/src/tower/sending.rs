@@ -35,14 +35,17 @@ pub(super) struct Sending<'p, S, Q, C> {
     requests: &'p C,
     policy: &'p Policy,
     awaits_readiness: bool,
+    /// Set if each failure uses up an attempt, so that the policy tells which attempt is the last.
+    counts_all: bool,
 }
 
 impl<'p, S: Service<Q>, Q, C: Requests<Q>> Sending<'p, S, Q, C> {
     #[inline]
     pub(super) fn new<D, R>(source: &'p mut Source<S, Q>, parts: &'p Parts<D, R, C>) -> Self {
         let (requests, settings) = (&parts.requests, parts.retrier.settings());
-        let awaits_readiness = settings.awaits_readiness();
-        Self { source, requests, policy: parts.retrier.policy(), awaits_readiness }
+        let (awaits_readiness, counts_all) = (settings.awaits_readiness(), settings.counts_all());
+        let policy = parts.retrier.policy();
+        Self { source, requests, policy, awaits_readiness, counts_all }
     }
 
     /// Begins the first attempt.
@@ -55,7 +58,7 @@ impl<'p, S: Service<Q>, Q, C: Requests<Q>> Sending<'p, S, Q, C> {
     /// Determines whether the request has to be kept after this attempt.
     #[inline]
     fn prepare(&mut self, attempt: u32) {
-        if !self.policy.allows_after(attempt) && !self.policy.is_hedged() {
+        if self.counts_all && !self.policy.allows_after(attempt) && !self.policy.is_hedged() {
             self.source.supply.end_with_next();
         }
     }

@@ -54,6 +54,7 @@ mod stop_and_wait;
 mod support;
 mod sync;
 mod timeout;
+mod uncounted;
 mod wait_by;
 mod when_open;
 mod when_open_retrier;

@@ -50,6 +50,13 @@ fn an_unknown_name_or_key_is_reported_with_its_place() {
             ),
         ),
         (
+            "billing.fetch:\n  uncounted: [rate_limit]\n",
+            format!(
+                "error: line 2 column 3: `uncounted` cannot be changed while the program runs: it \
+                 is compiled into the function; the keys that can be changed are {KEYS}"
+            ),
+        ),
+        (
             "billing.fetch:\n  attempts: 2\n  on_failure: stop\n",
             format!(
                 "error: line 3 column 3: `on_failure` cannot be changed while the program runs: it \

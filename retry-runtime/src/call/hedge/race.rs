@@ -397,6 +397,7 @@ fn lose(losers: &mut Option<Box<Losers>>, judgement: Judgement, past: Option<Pas
     });
     losers.last = judgement;
     losers.longest.extend(&judgement);
+    losers.longest.others_count |= !judgement.class.intersects(judgement.uncounted);
     losers.past.extend(past);
 }
 

@@ -179,17 +179,23 @@ impl<'a, C: Config> Found<'a, C> {
     }
 }
 
-/// `retry_on` and `abort_on` of a configuration.
+/// `retry_on`, `abort_on` and `uncounted` of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigLists<'a> {
     pub(crate) retry_on: Option<&'a [Matcher]>,
     pub(crate) abort_on: Option<&'a [Matcher]>,
+    pub(crate) uncounted: Option<Class>,
 }
 
 impl ConfigLists<'_> {
     /// Probes an error. One that reveals nothing is a compile error, as with `retry_on`.
     pub const fn __probe<'e, E>(&self, error: &'e E) -> ByItself<'e, E, true> {
         probe::strict(error)
+    }
+
+    /// Returns the classes of failures that use up no attempt, unless the attribute has its `own`.
+    pub fn uncounted(&self, own: Option<Class>) -> Class {
+        own.or(self.uncounted).unwrap_or_default()
     }
 
     /// Returns whether a failure may be retried. If the attribute has a `retry_on`, that one
@@ -218,6 +224,11 @@ impl NoLists {
     /// Probes an error without reading it.
     pub const fn __probe<'e, E>(&self, error: &'e E) -> ByItself<'e, E, false> {
         probe::lenient(error)
+    }
+
+    /// Returns the classes of failures that use up no attempt: those of the attribute.
+    pub fn uncounted(&self, own: Option<Class>) -> Class {
+        own.unwrap_or_default()
     }
 
     /// Returns whether a failure may be retried: always.

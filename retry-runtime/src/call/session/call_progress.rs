@@ -67,18 +67,24 @@ struct RareState {
     history: Vec<PastFailure>,
 }
 
-/// The attempts and the waits before a new beginning.
+/// The attempts and the waits that no longer count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forgiven {
+    /// The attempts before a new beginning.
     made: u32,
+    /// The waits before a new beginning.
     waited: u64,
+    /// The failed attempts since then that used up none.
+    uncounted: u32,
 }
 
 impl Forgiven {
-    /// The limit on all attempts, those before the new beginning included.
+    /// The limit on all attempts, those that do not count included.
     pub(super) fn extends(self, attempts: Attempts) -> Attempts {
         match attempts {
-            Attempts::Limited(attempts) => Attempts::Limited(attempts.saturating_add(self.made)),
+            Attempts::Limited(attempts) => {
+                Attempts::Limited(attempts.saturating_add(self.made).saturating_add(self.uncounted))
+            }
             Attempts::Unlimited => Attempts::Unlimited,
         }
     }
@@ -120,15 +126,23 @@ impl CallProgress {
 
     /// The progress of a call that goes on, made in this process or in another one.
     pub(super) fn resumed(behind: CallState) -> Self {
-        let CallState { attempts: made, waited, last_delay } = behind;
+        let CallState { attempts: made, waited, last_delay, uncounted } = behind;
         let mut progress = Self { made, waited: nanos_of(waited), ..Self::NOTHING };
         progress.set_delay(last_delay);
+        if uncounted > 0 {
+            progress.rare().forgiven.uncounted = uncounted;
+        }
         progress
     }
 
     /// The progress, to be stored.
     pub(super) fn state(&self) -> CallState {
-        CallState { attempts: self.made, waited: self.waited(), last_delay: self.delay() }
+        CallState {
+            attempts: self.made,
+            waited: self.waited(),
+            last_delay: self.delay(),
+            uncounted: self.forgiven().uncounted,
+        }
     }
 
     /// Returns how long the call has waited, with the wait under way.

@@ -31,6 +31,9 @@ const MAX_RETRY_AFTER: &str = "max_retry_after";
 /// The key of a step that bounds how long it may be postponed.
 const MAX_POSTPONED: &str = "max_postponed";
 
+/// The kinds of failure that use up no attempt of a call.
+const UNCOUNTED: &str = "uncounted";
+
 /// The key of the error policy for its breaker.
 const CIRCUIT_BREAKER: &str = "circuit_breaker";
 
@@ -38,7 +41,7 @@ const CIRCUIT_BREAKER: &str = "circuit_breaker";
 const ON_FAILURE: &str = "on_failure";
 
 /// The keys that a `retry_config` of a step must not have, and why.
-pub(super) const REJECTED: [(&[&str], &str); 5] = [
+pub(super) const REJECTED: [(&[&str], &str); 6] = [
     (
         &["deadline"],
         "a `deadline` bounds a call in one process, but a step may wait in its store for days: use \
@@ -49,6 +52,11 @@ pub(super) const REJECTED: [(&[&str], &str); 5] = [
         &["hedge", "max_hedges"],
         "a hedge begins a second attempt while the first one runs, but a step is worked on once at \
          a time: remove it",
+    ),
+    (
+        &[UNCOUNTED],
+        "`uncounted` is for calls in one process: a step counts each failed attempt; exit with 75 \
+         to postpone it instead, which uses up none",
     ),
     (
         &[MAX_RETRY_AFTER],
@@ -396,8 +404,8 @@ impl Forms<'_> {
             let name = key.name.as_str();
             if let Some(known) = keys.iter().find(|key| first_name(key) == first_name(name)) {
                 self.either(node, known, name);
-            } else if ![MAX_POSTPONED, CIRCUIT_BREAKER].contains(&name) {
-                // These two are reported by themselves.
+            } else if ![MAX_POSTPONED, CIRCUIT_BREAKER, UNCOUNTED].contains(&name) {
+                // These are reported by themselves.
                 keys.push(name);
             }
         }

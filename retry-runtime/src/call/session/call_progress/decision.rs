@@ -118,13 +118,22 @@ impl CallProgress {
         warn_of(context, policy);
         let judgement = &verdict.judgement;
         if judgement.was_reset {
-            let forgiven = Forgiven { made: self.made, waited: self.waited };
+            let forgiven = Forgiven { made: self.made, waited: self.waited, uncounted: 0 };
             let rare = self.rare();
             (rare.refused, rare.forgiven) = (0, forgiven);
             self.delay = NO_DELAY;
         }
         let attempt = self.made.saturating_add(1);
-        let next = self.next_wait(context, policy, attempt, verdict);
+        let is_timeout = context.timed_out() == Some(LimitKind::Timeout);
+        let unlimited;
+        let mut in_force = policy;
+        if judgement.is_uncounted(policy, is_timeout) {
+            let forgiven = &mut self.rare().forgiven;
+            forgiven.uncounted = forgiven.uncounted.saturating_add(1);
+            unlimited = policy.unlimited();
+            in_force = &unlimited;
+        }
+        let next = self.next_wait(context, in_force, attempt, verdict);
         let history = context.end_options().history;
         if history > 0 {
             let wait = next.as_ref().ok().map(|(delay, _)| *delay);
@@ -175,7 +184,8 @@ impl CallProgress {
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let number = attempt;
-        let attempt = attempt.saturating_sub(self.forgiven().made);
+        let Forgiven { made: forgiven, uncounted, .. } = self.forgiven();
+        let attempt = attempt.saturating_sub(forgiven);
         if context.timed_out() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
         }
@@ -183,7 +193,8 @@ impl CallProgress {
         if !judgement.allows_retry() {
             return Err(Reason::NotRetryable);
         }
-        if !policy.allows_after(attempt.saturating_add(self.refusals())) {
+        let counted = attempt.saturating_sub(uncounted);
+        if !policy.allows_after(counted.saturating_add(self.refusals())) {
             return Err(Reason::Attempts);
         }
         if !verdict.can_repeat {
@@ -358,9 +369,11 @@ impl CallProgress {
             _ if open_for.is_zero() => RefusalCause::Probing,
             _ => RefusalCause::Open,
         };
-        let counted = self.made.saturating_sub(self.forgiven().made);
-        let used = counted.saturating_add(self.refusals()).saturating_add(1);
-        if refusal == RefusalCause::Open && !policy.allows_after(used) || nested::once() {
+        let Forgiven { made: forgiven, uncounted, .. } = self.forgiven();
+        let used = self.made.saturating_sub(forgiven);
+        let used = used.saturating_add(self.refusals()).saturating_add(1);
+        let counted = used.saturating_sub(uncounted);
+        if refusal == RefusalCause::Open && !policy.allows_after(counted) || nested::once() {
             return Err(reason);
         }
         if context.is_cancelled {

@@ -89,7 +89,6 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
     });
     quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         #allowed
         impl #parameters #library::Classify for #name #arguments #bounds {
             fn class(&self) -> #library::Class {

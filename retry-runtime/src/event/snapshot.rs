@@ -53,8 +53,8 @@ pub struct Snapshot {
     pub outcomes: Outcomes,
 }
 
-/// The outcomes of the calls to a circuit breaker since it was created; each call has
-/// one.
+/// The outcomes of the calls to a circuit breaker since it was created. Each call has one, except
+/// while the breaker is forced closed: then, none is counted.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};

@@ -133,8 +133,12 @@ fn a_description_is_the_class_and_all_texts() {
 #[test]
 fn counts_of_unlimited_attempts_saturate() {
     let policy = Policy::new().unlimited().backoff(Backoff::Fixed).budget(Duration::MAX);
-    let mut kept =
-        CallState { attempts: u32::MAX, waited: Duration::MAX, last_delay: Some(SECOND) };
+    let mut kept = CallState {
+        attempts: u32::MAX,
+        waited: Duration::MAX,
+        last_delay: Some(SECOND),
+        uncounted: u32::MAX,
+    };
     let decision = Retrier::new(policy).decide(&mut kept, &Failed::now(&refused()));
     assert_eq!(decision, Decision::Wait(SECOND));
     assert_eq!((kept.attempts, kept.waited), (u32::MAX, Duration::from_nanos(u64::MAX)));

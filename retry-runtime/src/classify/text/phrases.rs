@@ -234,9 +234,10 @@ pub(super) const FAILURES: &[(Class, Sense, &[&str])] = &[
         "not ~ coordinator for", "rebalance in progress", "in sync replicas", "not enough replicas",
         "achieve consistency level", "no primary $", "retryable write error", "not primary",
         "not accepting clients", "max number of clients reached", "no more connections allowed",
-        "server login has been failing",
+        "server login has been failing", "processing * slower than", "@cannot keep up",
         // SMTP.
-        "transient error", "transient failure", "try again later",
+        "transient error", "transient failure", "try again later", "try later", "temporary ~ problem",
+        "temporary local problem",
     ]),
     (SERVER, Sense::Name, &[
         "server error", "internal failure", "internal error", "try again", "not leader",
@@ -247,6 +248,7 @@ pub(super) const FAILURES: &[(Class, Sense, &[&str])] = &[
     (RATE, Sense::Event, &[
         "too many requests", "rate limited", "ratelimited", "rate limiting", "toomanyrequests",
         "@allowance limit ~ exceeded", "@allowance limit ~ reached", "@allowance limit ~ hit",
+        "@allowance limit * has been reached", "@allowance limit * has been exceeded",
         "exceeded * @allowance limit", "hit * @allowance limit", "reached * @allowance limit",
         "limit * resets", "limit will reset", "quota will reset", "too many concurrent",
         "too many simultaneous", "too many in flight", "too many pings", "excessive load",
@@ -271,6 +273,8 @@ pub(super) const FAILURES: &[(Class, Sense, &[&str])] = &[
         "serialization error", "deadlock found", "deadlock detected", "deadlock victim",
         "deadlocked on lock", "could not obtain lock", "@cannot get * lock",
         "@cannot acquire * lock", "@cannot obtain * lock", "@cannot lock", "acquiring * lock",
+        "@cannot lock ~ row", "@cannot lock ~ table", "@cannot obtain exclusive", "@cannot get exclusive",
+        "exclusive access could not be obtained",
         "lock info : id", "held by process", "in use by another process",
         "in use by another * instance", "used by another process", "used by another program",
         "locked by", "lock * held by", "already locked", "currently locked", "workspace ~ locked",
@@ -378,7 +382,7 @@ pub(super) const FAULTS: &[&str] = &[
 /// The other side of a connection.
 #[rustfmt::skip]
 pub(super) const PEERS: &[&str] = &[
-    "backend", "broker", "cluster", "coordinator", "database", "destination", "endpoint",
+    "backend", "broker", "cluster", "coordinator", "database", "destination", "endpoint", "engine",
     "gateway", "host", "instance", "leader", "master", "node", "peer", "primary", "proxy",
     "remote", "replica", "server", "service", "system", "upstream",
 ];

@@ -1,10 +1,10 @@
-//! The texts in `tests/data/texts.tsv`, which are failures that people reported.
+//! The texts in `tests/data/texts.tsv` and `texts-2.tsv`, which are failures that people reported.
 
 use retry_runtime::{Class, classify};
 
 /// The classes of one line, each with its text.
-fn rows() -> impl Iterator<Item = (Vec<Class>, String)> {
-    let lines = include_str!("../../../data/texts.tsv").lines();
+fn rows(file: &str) -> impl Iterator<Item = (Vec<Class>, String)> {
+    let lines = file.lines();
     lines.filter(|line| !line.starts_with('#')).map(|line| {
         let (classes, text) = line.split_once('\t').expect("classes, a tab, and a text");
         (classes.split('|').map(class_of).collect(), text.replace("\\n", "\n"))
@@ -30,10 +30,10 @@ fn is_right(found: Class, expected: Class) -> bool {
     }
 }
 
-#[test]
-fn reported_failures_are_classified() {
+/// Checks that no more than this share of the texts of a file is missed, in percent.
+fn check(file: &str, most_missed: usize, most_retried: usize) {
     let (mut all, mut none, mut retried, mut misses) = (0, 0, 0, Vec::new());
-    for (expected, text) in rows() {
+    for (expected, text) in rows(file) {
         let found = classify::text(&text);
         all += 1;
         if expected == [Class::empty()] {
@@ -46,7 +46,17 @@ fn reported_failures_are_classified() {
     }
     let shown = misses.join("\n");
     println!("{} of {all} are missed, {retried} of {none} are retried:\n{shown}", misses.len());
-    assert!(all > 150 && none > 45, "{all} texts, {none} of them permanent");
-    assert!(misses.len() * 100 <= all * 8, "{} of {all}:\n{shown}", misses.len());
-    assert!(retried <= 1, "{retried} of {none} are retried:\n{shown}");
+    assert!(all > 75 && none > 20, "{all} texts, {none} of them permanent");
+    assert!(misses.len() * 100 <= all * most_missed, "{} of {all}:\n{shown}", misses.len());
+    assert!(retried <= most_retried, "{retried} of {none} are retried:\n{shown}");
+}
+
+#[test]
+fn reported_failures_are_classified() {
+    check(include_str!("../../../data/texts.tsv"), 8, 1);
+}
+
+#[test]
+fn reported_failures_of_2026_are_classified() {
+    check(include_str!("../../../data/texts-2.tsv"), 4, 0);
 }

@@ -612,9 +612,16 @@ impl Policy {
         self.jitter.interval(wait, self.initial_delay, self.get_max_delay(), previous)
     }
 
-    /// Returns the same for a wait `hint` that a server asked for: at least that, not capped at
-    /// `max_delay`, and only jittered upwards. If attempts are unlimited, it is not shorter than
-    /// the backoff's wait either.
+    /// Returns `true` if nothing but a `budget` bounds a call: waits of 0s would never use it up.
+    #[doc(hidden)]
+    pub const fn needs_waits(&self) -> bool {
+        let is_unlimited = matches!(self.attempts, Attempts::Unlimited);
+        is_unlimited && !self.has_deadline() && !self.has_max_elapsed()
+    }
+
+    /// Returns the same for a wait `hint` that the program set or a server asked for: at least that,
+    /// not capped at `max_delay`, and only jittered upwards. A wait of 0s is the backoff's if nothing
+    /// but a `budget` bounds the call, which would otherwise never end.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -629,13 +636,9 @@ impl Policy {
         previous: Option<Duration>,
     ) -> (Duration, Duration) {
         let curve = self.wait_interval(n, previous);
-        let hint = match (self.attempts, self.jitter) {
-            // Hints of 0s would never use up a budget, and the call would never end. What this
-            // jitter adds is in the curve's wait already.
-            (Attempts::Unlimited, Jitter::Added { .. }) if less(hint, curve.0) => return curve,
-            (Attempts::Unlimited, _) if less(hint, curve.0) => curve.0,
-            _ => hint,
-        };
+        if hint.is_zero() && self.needs_waits() {
+            return curve;
+        }
         self.jitter.hint_interval(hint, curve)
     }
 

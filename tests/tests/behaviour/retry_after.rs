@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use retry_runtime::durable::{CallState, Decision, Failed};
 use retry_runtime::matchers::rate_limit;
-use retry_runtime::{Class, Jitter, Policy, Reason, Retrier, RetryError, retry, retrying};
+use retry_runtime::{
+    Bound, Class, Jitter, Policy, Reason, Retrier, RetryError, policy, retry, retrying,
+};
 use tokio::time::Instant;
 
 use crate::support::{Calls, Classified, Failure, secs};
@@ -206,4 +208,61 @@ async fn a_hint_of_nothing_is_obeyed_where_attempts_are_limited() {
         Err(Failure::Corrupt)
     }
     assert_eq!(fetch().await.unwrap_err().waited(), Duration::ZERO);
+}
+
+/// Fails with a server's wait, and then succeeds.
+async fn slow_down_once(calls: &Calls, wait: Duration) -> Result<(), Failure> {
+    if calls.make() == 1 { Err(Failure::SlowDown(wait)) } else { Ok(()) }
+}
+
+const ENDLESS: Policy = policy!(attempts = unlimited, initial_delay = "10s", max_elapsed = "1h");
+const BUDGETED: Policy = policy!(attempts = unlimited, initial_delay = "10s", budget = "1h");
+
+#[tokio::test(start_paused = true)]
+async fn unlimited_attempts_do_not_lengthen_a_wait() {
+    #[retry(policy = ENDLESS, retry_after = Failure::wait)]
+    async fn read(calls: &Calls) -> Result<(), Failure> {
+        slow_down_once(calls, secs(1)).await
+    }
+    #[retry(policy = ENDLESS, context = cx)]
+    async fn ruled(calls: &Calls) -> Result<(), Failure> {
+        cx.retry_after(secs(1));
+        slow_down_once(calls, secs(5)).await
+    }
+    #[retry(policy = BUDGETED)]
+    async fn stated(calls: &Calls) -> Result<(), Classified> {
+        let failed = slow_down_once(calls, secs(1)).await;
+        failed.map_err(|error| Classified(Class::RATE_LIMIT, error.wait()))
+    }
+    async fn block(calls: &Calls) -> Result<(), Failure> {
+        retrying!(
+            name = "retry_after.endless",
+            policy = BUDGETED,
+            retry_after = Failure::wait,
+            async || { slow_down_once(calls, secs(1)).await }
+        )
+        .await
+    }
+    let calls: [Calls; 5] = Default::default();
+    read(&calls[0]).await.unwrap();
+    ruled(&calls[1]).await.unwrap();
+    stated(&calls[2]).await.unwrap();
+    block(&calls[3]).await.unwrap();
+    let retrier = Retrier::new(ENDLESS).retry_after(Failure::wait);
+    retrier.run(|| slow_down_once(&calls[4], secs(1))).await.unwrap();
+    for calls in calls {
+        assert_eq!(calls.gaps(), [secs(1)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_zero_is_obeyed_where_time_is_bounded() {
+    for policy in [ENDLESS, ENDLESS.with_max_elapsed(Bound::None).deadline(secs(60))] {
+        let (retrier, calls) = (Retrier::new(policy).retry_after(Failure::wait), Calls::new());
+        retrier.run(|| slow_down_once(&calls, secs(0))).await.unwrap();
+        assert_eq!(calls.gaps(), [secs(0)]);
+    }
+    let (retrier, calls) = (Retrier::new(BUDGETED).retry_after(Failure::wait), Calls::new());
+    retrier.run(|| slow_down_once(&calls, secs(0))).await.unwrap();
+    assert_eq!(calls.gaps(), [secs(10)]);
 }

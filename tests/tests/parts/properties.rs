@@ -198,9 +198,10 @@ proptest! {
             Jitter::Added { least, most } => least.min(most),
             _ => Duration::ZERO,
         };
-        // If attempts are unlimited, a hint does not shorten the backoff's wait.
+        // Waits of 0s would never use up a budget.
+        let is_timed = policy.has_deadline() || policy.has_max_elapsed();
         let expected = match policy.get_attempts() {
-            Attempts::Unlimited if hint < shortest => shortest,
+            Attempts::Unlimited if hint.is_zero() && !is_timed => shortest,
             _ => hint.saturating_add(added),
         };
         let (shortest, longest) = policy.hint_interval(n, hint, previous);

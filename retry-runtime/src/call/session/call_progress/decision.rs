@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use retry_rules::{Attempts, Jitter, Policy};
+use retry_rules::{Jitter, Policy};
 
 use super::{CallProgress, Forgiven, NO_DELAY, skips_waits};
 use crate::base::clock::nanos_of;
@@ -219,12 +219,7 @@ impl CallProgress {
         let wait = random::between(shortest, longest);
         let mut delay = match verdict.wait_by(number, wait) {
             Some(ControlFlow::Break(())) => return Err(Reason::NotRetryable),
-            // Waits of 0s would never use up a budget, and the call would never end.
-            Some(ControlFlow::Continue(own))
-                if own.is_zero() && policy.get_attempts() == Attempts::Unlimited =>
-            {
-                wait
-            }
+            Some(ControlFlow::Continue(own)) if own.is_zero() && policy.needs_waits() => wait,
             Some(ControlFlow::Continue(own)) => own,
             None if asked.is_some_and(|asked| asked > context.max_retry_after(policy)) => {
                 return Err(Reason::RetryAfter);

@@ -114,6 +114,9 @@ pub struct CircuitBreaker {
     /// Written under the lock of `inner`, before `packed`.
     held_until: AtomicU64,
     held_from: AtomicU64,
+    /// The moment of the report that set `held_until`.
+    #[cfg(feature = "testing")]
+    held_at: AtomicU64,
     pub(super) name: Name,
     config: BreakerConfig,
     counters: Counters,

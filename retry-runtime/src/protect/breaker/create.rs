@@ -92,6 +92,8 @@ impl CircuitBreaker {
             window_is_of_time: matches!(config.get_window(), retry_rules::Window::Time(_)),
             held_until: AtomicU64::new(0),
             held_from: AtomicU64::new(0),
+            #[cfg(feature = "testing")]
+            held_at: AtomicU64::new(0),
             name,
             config,
             counters: Counters::new(),

@@ -65,6 +65,8 @@ impl CircuitBreaker {
             self.held_from.store(now, Ordering::Relaxed);
         }
         self.held_until.store(until, Ordering::Relaxed);
+        #[cfg(feature = "testing")]
+        self.held_at.store(now, Ordering::Relaxed);
         self.packed.store(self.packed().held().0, Ordering::Release);
         let is_news = !goes_on || until > inner.reported_hold.saturating_add(REPORTED_STEP);
         if is_news {
@@ -93,8 +95,19 @@ impl CircuitBreaker {
         if !self.packed().is_held() {
             return Duration::ZERO;
         }
-        let until = self.held_until.load(Ordering::Relaxed);
-        Duration::from_nanos(until.saturating_sub(clock_nanos::now()))
+        self.rest_of_hold(self.held_until.load(Ordering::Relaxed))
+    }
+
+    /// Returns the rest of the hold that ends at `until`. If a test skips waits, its clock stands
+    /// still: the rest is measured from the report, so that the same seed gives the same waits.
+    fn rest_of_hold(&self, until: u64) -> Duration {
+        let rest = until.saturating_sub(clock_nanos::now());
+        #[cfg(feature = "testing")]
+        if rest > 0 && crate::test_hooks::skips_waits() {
+            let held_at = self.held_at.load(Ordering::Relaxed);
+            return Duration::from_nanos(until.saturating_sub(held_at));
+        }
+        Duration::from_nanos(rest)
     }
 
     /// Returns how long calls are rejected because they are held.
@@ -135,7 +148,7 @@ impl CircuitBreaker {
         pass: StagePass,
     ) -> Result<Permit<'_>, Rejected> {
         let until = self.held_until.load(Ordering::Relaxed);
-        let left = Duration::from_nanos(until.saturating_sub(clock_nanos::now()));
+        let left = self.rest_of_hold(until);
         if !left.is_zero() {
             let open = self.remaining();
             let rejected = self.reject(left.max(open));

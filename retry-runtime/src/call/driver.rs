@@ -355,7 +355,9 @@ impl<'r> Driver<'r> {
         if let Some(guarded) = &self.session.timer {
             context.set_timing(guarded.limits.timing());
         }
-        let (session, permit, mut next) = (&mut self.session, &mut self.permit, None);
+        let (session, mut next) = (&mut self.session, None);
+        // As in `begin`: matchers are code of the program.
+        let mut own = self.permit.take();
         attempts.verdict(known, &mut |verdict| {
             let mut extended;
             let mut verdict = verdict;
@@ -364,7 +366,7 @@ impl<'r> Driver<'r> {
                 losers.extend(&mut extended);
                 verdict = &extended;
             }
-            next = Some(session.failed_in(context, permit.take(), verdict));
+            next = Some(session.failed_in(context, own.take(), verdict));
         });
         let timing = around.context.timing;
         match next {

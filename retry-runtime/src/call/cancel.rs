@@ -6,6 +6,8 @@ use core::task::{Context, Poll, Waker};
 
 use tokio::task::coop::{Unconstrained, unconstrained};
 
+use crate::base::sealed::Seal;
+
 pin_project_lite::pin_project! {
     /// The future given as `cancel`, created once for each call.
     pub struct Cancel<C> {
@@ -31,6 +33,43 @@ pub trait CancelSignal: Future {}
 
 #[diagnostic::do_not_recommend]
 impl<C: Future> CancelSignal for C {}
+
+/// The cancellation of a call of a retrier: none, or a [`Cancel`].
+pub trait MaybeCancel {
+    /// Returns the future that may cancel the call.
+    #[doc(hidden)]
+    fn signal(self: Pin<&mut Self>, _: Seal) -> Option<Pin<&mut dyn PollCancel>>;
+}
+
+/// A future that may cancel a call, whatever its type.
+pub trait PollCancel {
+    /// Returns whether it is ready. Polls it with the waker of the task, or without one.
+    #[doc(hidden)]
+    fn poll_cancel(self: Pin<&mut Self>, cx: Option<&mut Context<'_>>, _: Seal) -> bool;
+}
+
+impl MaybeCancel for () {
+    #[inline(always)]
+    fn signal(self: Pin<&mut Self>, _: Seal) -> Option<Pin<&mut dyn PollCancel>> {
+        None
+    }
+}
+
+impl<C> MaybeCancel for Cancel<C> {
+    #[inline(always)]
+    fn signal(self: Pin<&mut Self>, _: Seal) -> Option<Pin<&mut dyn PollCancel>> {
+        Some(self)
+    }
+}
+
+impl<C> PollCancel for Cancel<C> {
+    fn poll_cancel(self: Pin<&mut Self>, cx: Option<&mut Context<'_>>, _: Seal) -> bool {
+        match cx {
+            Some(cx) => self.poll(cx),
+            None => self.is_ready(),
+        }
+    }
+}
 
 impl<C> Cancel<C> {
     /// Creates it of a future that may cancel the call.

@@ -27,6 +27,13 @@ use crate::protect::quota::RetryQuota;
 /// The attempts of a call, each with its hedges as the members of a race. The failure of an earlier
 /// attempt may be kept.
 pub(crate) trait Attempts: Members {
+    /// Returns whether a future may cancel the call.
+    fn may_cancel(&self) -> bool;
+
+    /// Returns whether the call has been cancelled. Polls its future with the waker of the task, or
+    /// without one.
+    fn is_cancelled(&mut self, cx: Option<&mut Context<'_>>) -> bool;
+
     /// Begins an attempt in slot 0, the next one of this session.
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
 
@@ -195,6 +202,9 @@ impl<'r> Driver<'r> {
                     attempts.clear();
                     self.failed(attempts, around, None, None)
                 }
+                Stage::Wait if attempts.is_cancelled(cx.as_deref_mut()) => {
+                    Some(self.cancelled(attempts, around))
+                }
                 Stage::Wait => {
                     match &mut cx {
                         Some(cx) => ready!(self.poll_wait(cx)),
@@ -355,6 +365,7 @@ impl<'r> Driver<'r> {
         if let Some(guarded) = &self.session.timer {
             context.set_timing(guarded.limits.timing());
         }
+        context.is_cancelled = attempts.is_cancelled(None);
         let (session, mut next) = (&mut self.session, None);
         // As in `begin`: matchers are code of the program.
         let mut own = self.permit.take();
@@ -374,7 +385,8 @@ impl<'r> Driver<'r> {
                 attempts.announce(&self.session, &around.context);
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
-                if around.breaker.is_some() || timing.is_some_and(|timing| timing.cuts_attempts()) {
+                let may_end_before_attempt = around.breaker.is_some() || attempts.may_cancel();
+                if may_end_before_attempt || timing.is_some_and(|timing| timing.cuts_attempts()) {
                     attempts.keep();
                 } else {
                     attempts.forget();
@@ -404,7 +416,8 @@ impl<'r> Driver<'r> {
         around: &mut Around<'_, 'r>,
         rejected: Interrupted,
     ) -> Option<Finished> {
-        match self.session.refused(around.context, &rejected) {
+        let context = around.context.cancelled(attempts.is_cancelled(None));
+        match self.session.refused(context, &rejected) {
             Next::GiveUp(how) => {
                 if !attempts.restore() {
                     attempts.interrupt(rejected);
@@ -417,6 +430,20 @@ impl<'r> Driver<'r> {
                 None
             }
         }
+    }
+
+    /// Handles a cancellation during the wait.
+    #[cold]
+    #[inline(never)]
+    fn cancelled(&mut self, attempts: &mut dyn Attempts, around: &mut Around<'_, 'r>) -> Finished {
+        if let Some(guarded) = &mut self.session.timer {
+            // Returns what the retry took from the quota.
+            guarded.terms = WaitTerms::NONE;
+        }
+        if !attempts.restore() {
+            attempts.interrupt(Interrupted::Cancelled);
+        }
+        Finished::GaveUp(self.session.cancelled_in_wait(&around.context))
     }
 
     /// Sets the terms of the wait that begins now.

@@ -323,6 +323,17 @@ impl<K, T> Session<K, T> {
         self.waiting.as_mut().map(|waiting| waiting.as_mut().project().kept)
     }
 
+    /// Returns the end of a call that is cancelled during a wait.
+    pub(crate) fn cancelled_in_wait(&self, context: &CallContext<'_>) -> Ended {
+        self.progress().cancelled(context)
+    }
+
+    /// Returns the end of a call that is cancelled before its first attempt.
+    #[cold]
+    pub fn cancelled_before_attempt(self, context: CallContext<'_>) -> Ended {
+        self.progress().cancelled_before_attempt(&context)
+    }
+
     /// Returns the tokens that the pending retry took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |progress| progress.cost)
@@ -529,16 +540,9 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
     #[cold]
     pub fn cancelled(self, mut context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
         context.set_timing(self.timer.timing());
-        let ended = self.progress().cancelled(&context);
+        let ended = self.cancelled_in_wait(&context);
         let none = || unreachable!("a failure that is retried is kept during the wait");
         (self.close().last_or_else(|| rejected.unwrap_or_else(none)), ended)
-    }
-
-    /// Ends the call that was cancelled before an attempt.
-    #[cold]
-    pub fn cancelled_before_attempt(self, mut context: CallContext<'_>) -> Ended {
-        context.set_timing(self.timer.timing());
-        self.progress().cancelled_before_attempt(&context)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_result::{AttemptResult, attempt_failure, attempt_result, ended};
 use crate::call::call_context::CallContext;
+use crate::call::cancel::PollCancel;
 use crate::call::driver::{Attempts, Driver, DriverSession, Finished};
 use crate::call::hedge::race::Members;
 #[cfg(feature = "tower")]
@@ -28,6 +29,7 @@ pub(crate) struct Judge<'p, E, V> {
     pub(crate) rules: &'p ErrorRules<E>,
     pub(crate) when: Option<&'p mut dyn FnMut(&E) -> bool>,
     pub(crate) on_retry: &'p mut dyn Listener<E>,
+    pub(crate) cancel: Option<Pin<&'p mut dyn PollCancel>>,
 }
 
 /// The progress of a call that has a driver, apart from its attempt in slot 0.
@@ -176,6 +178,10 @@ struct Calling<'p, 's, T, E, V: Values<T>> {
 }
 
 impl<T, E, V: Values<T>> Members for Calling<'_, '_, T, E, V> {
+    fn may_join(&mut self) -> bool {
+        !self.is_cancelled(None)
+    }
+
     fn join(&mut self) -> bool {
         self.slots.join()
     }
@@ -202,6 +208,15 @@ impl<T, E, V: Values<T>> Members for Calling<'_, '_, T, E, V> {
 }
 
 impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
+    fn may_cancel(&self) -> bool {
+        self.judge.cancel.is_some()
+    }
+
+    fn is_cancelled(&mut self, cx: Option<&mut Context<'_>>) -> bool {
+        let cancel = self.judge.cancel.as_mut();
+        cancel.is_some_and(|cancel| cancel.as_mut().poll_cancel(cx, Seal))
+    }
+
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         self.slots.begin(session, context);
     }
@@ -215,7 +230,7 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
     }
 
     fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(&Verdict<'_>)) {
-        let Judge { common, rules, when, on_retry } = &mut self.judge;
+        let Judge { common, rules, when, on_retry, .. } = &mut self.judge;
         common.settings.warn();
         let Some(outcome) = &self.outcome else { return };
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);

@@ -111,7 +111,13 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        Judge { common: &self.common, rules: self.decider.rules(), when: None, on_retry }
+        Judge {
+            common: &self.common,
+            rules: self.decider.rules(),
+            when: None,
+            on_retry,
+            cancel: None,
+        }
     }
 
     /// Returns the settings that do not depend on errors.

@@ -13,11 +13,13 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use crate::base::sealed::Seal;
+use crate::call::cancel::{Cancel, CancelSignal, MaybeCancel, PollCancel};
 use crate::call::driver::Driver;
 use crate::call::session::Session;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
 use crate::outcome::error::RetryError;
+use crate::outcome::interrupted::{AttemptError, Interrupted};
 use crate::protect::breaker::Permit;
 use crate::retrier::attempts::{FailedOutcome, Judge, Progress};
 use crate::retrier::decider::ErrorRules;
@@ -52,8 +54,10 @@ pin_project_lite::pin_project! {
     /// ```
     #[project = RunProjection]
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
-    pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = ()> {
+    pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = (), C = ()> {
         parts: Parts<'r, Op, E, V, W, L>,
+        #[pin]
+        cancel: C,
         #[pin]
         state: CallState<'r, T, E, Fut>,
     }
@@ -83,8 +87,8 @@ pin_project_lite::pin_project! {
             // Nothing while the first attempt runs, unless that has limits, hedges or a permit.
             rest: Option<DrivenCall<'r, T, E, Fut>>,
         },
-        /// The first attempt has succeeded.
-        Succeeded,
+        /// The first attempt has succeeded, or was not made.
+        Ended,
     }
 }
 
@@ -109,17 +113,52 @@ impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
 impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
     #[inline]
     pub(super) fn new(common: &'r Common<V>, rules: &'r ErrorRules<E>, operation: Op) -> Self {
-        Self::of(Parts { common, rules, operation, when: None, on_retry: () })
+        Self::of(Parts { common, rules, operation, when: None, on_retry: () }, ())
     }
 }
 
-impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
-    fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
-        Self { parts, state: CallState::Unbegun }
+impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C> {
+    fn of(parts: Parts<'r, Op, E, V, W, L>, cancel: C) -> Self {
+        Self { parts, cancel, state: CallState::Unbegun }
     }
 }
 
-impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
+impl<'r, Op, Fut: Future, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
+    /// For this call, sets a future that ends it. When `signal` is ready, the wait under way ends, no
+    /// further attempt begins, and the call returns its last error with
+    /// [`Reason::Cancelled`](crate::Reason::Cancelled). An attempt that runs is not cut off. A call
+    /// that is cancelled before its first attempt makes none.
+    ///
+    /// It bounds no call: a policy with unlimited attempts needs another bound, or
+    /// `budget = unlimited`.
+    ///
+    /// ```
+    /// use retry_runtime::{Policy, Reason, Retrier};
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let stop = tokio::sync::Notify::new();
+    /// let retrier = Retrier::new(Policy::new().attempts(9));
+    /// let call = retrier.run(|| async { Err::<(), _>("down") }).cancel(stop.notified());
+    /// let stop_later = async {
+    ///     tokio::time::sleep(Duration::from_secs(2)).await;
+    ///     stop.notify_waiters();
+    /// };
+    /// let (result, ()) = tokio::join!(call, stop_later);
+    /// let error = result.unwrap_err();
+    /// assert_eq!((error.reason(), error.last()), (Reason::Cancelled, Some(&"down")));
+    /// # }
+    /// ```
+    pub fn cancel<F: CancelSignal>(
+        self,
+        signal: F,
+    ) -> Run<'r, Op, Fut, T, E, V, W, L, impl MaybeCancel> {
+        Run::of(self.parts, Cancel::new(signal))
+    }
+}
+
+impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C>
 where
     W: FnMut(&E) -> bool,
     L: Listener<E>,
@@ -133,14 +172,17 @@ where
     /// let error = retrier.blocking(|| Err::<(), u16>(404)).when(|code| *code >= 500).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn when<F>(self, mut predicate: F) -> Run<'r, Op, Fut, T, E, V, impl FnMut(&E) -> bool, L>
+    pub fn when<F>(
+        self,
+        mut predicate: F,
+    ) -> Run<'r, Op, Fut, T, E, V, impl FnMut(&E) -> bool, L, C>
     where
         F: FnMut(&E) -> bool,
     {
         let Parts { common, rules, operation, when: mut first, on_retry } = self.parts;
         let when =
             move |error: &E| first.as_mut().is_some_and(|first| first(error)) || predicate(error);
-        Run::of(Parts { common, rules, operation, when: Some(when), on_retry })
+        Run::of(Parts { common, rules, operation, when: Some(when), on_retry }, self.cancel)
     }
 
     /// For this call, calls `listener` with each failure that will be retried, before the wait.
@@ -156,14 +198,14 @@ where
     ///     .call();
     /// assert_eq!(last, Some("down"));
     /// ```
-    pub fn on_retry<F, R>(self, listener: F) -> Run<'r, Op, Fut, T, E, V, W, Listeners<L, F, R>>
+    pub fn on_retry<F, R>(self, listener: F) -> Run<'r, Op, Fut, T, E, V, W, Listeners<L, F, R>, C>
     where
         F: FnMut(&RetryEvent<'_, E>) -> R,
         R: Nothing,
     {
         let Parts { common, rules, operation, when, on_retry: first } = self.parts;
         let on_retry = Listeners { first, last: listener, returned: PhantomData };
-        Run::of(Parts { common, rules, operation, when, on_retry })
+        Run::of(Parts { common, rules, operation, when, on_retry }, self.cancel)
     }
 
     /// For this call, sets the wait that follows a failure: see
@@ -181,30 +223,45 @@ where
     ///     .call();
     /// assert_eq!(error.unwrap_err().attempts(), 3);
     /// ```
-    pub fn wait_by<F>(self, wait_by: F) -> Run<'r, Op, Fut, T, E, V, W, WaitsBy<L, F>>
+    pub fn wait_by<F>(self, wait_by: F) -> Run<'r, Op, Fut, T, E, V, W, WaitsBy<L, F>, C>
     where
         F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
     {
         let Parts { common, rules, operation, when, on_retry: first } = self.parts;
         let on_retry = WaitsBy { first, last: wait_by };
-        Run::of(Parts { common, rules, operation, when, on_retry })
+        Run::of(Parts { common, rules, operation, when, on_retry }, self.cancel)
     }
 }
 
-impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
+impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
     V: Values<T>,
     W: FnMut(&E) -> bool,
     L: Listener<E>,
+    C: MaybeCancel,
 {
+    /// Ends the call before its first attempt if it is cancelled.
+    fn end_if_cancelled(
+        parts: &Parts<'r, Op, E, V, W, L>,
+        signal: Pin<&mut dyn PollCancel>,
+    ) -> Result<(), RetryError<E>> {
+        if !signal.poll_cancel(None, Seal) {
+            return Ok(());
+        }
+        let last = AttemptError::Interrupted(Interrupted::Cancelled);
+        let ended = parts.common.settings.cancelled_first();
+        Err(RetryError::new(last, ended, parts.rules.source_of))
+    }
+
     /// Polls the call wherever it stands, or after its first attempt, which had this permit, has
     /// `failed`.
     #[cold]
     #[inline(never)]
     fn drive(
         parts: &mut Parts<'r, Op, E, V, W, L>,
+        cancel: Pin<&mut C>,
         mut state: Pin<&mut CallState<'r, T, E, Fut>>,
         cx: &mut Context<'_>,
         failed: Option<FailedOutcome<T, E, V::Failure>>,
@@ -224,31 +281,38 @@ where
             DrivenCall::new(driver)
         });
         let when = when.as_mut().map(|when| when as _);
-        let judge = Judge { common, rules, when, on_retry };
+        let judge = Judge { common, rules, when, on_retry, cancel: cancel.signal(Seal) };
         progress.poll(attempt, operation, judge, Some(settings), Some(cx), failed)
     }
 }
 
-impl<Op, Fut, T, E, V, W, L> Future for Run<'_, Op, Fut, T, E, V, W, L>
+impl<Op, Fut, T, E, V, W, L, C> Future for Run<'_, Op, Fut, T, E, V, W, L, C>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
     V: Values<T>,
     W: FnMut(&E) -> bool,
     L: Listener<E>,
+    C: MaybeCancel,
 {
     type Output = Op::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
-        let RunProjection { parts, mut state } = self.project();
+        let RunProjection { parts, mut cancel, mut state } = self.project();
+        let is_new = matches!(*state, CallState::Unbegun);
+        let signal = cancel.as_mut().signal(Seal).filter(|_| is_new);
+        if let Some(Err(error)) = signal.map(|signal| Self::end_if_cancelled(parts, signal)) {
+            state.set(CallState::Ended);
+            return Poll::Ready(parts.operation.finish(Err(error)));
+        }
         let Parts { common, operation, .. } = parts;
         let settings = &common.settings;
         // If the operation panics, it is dropped during the panic, which counts as a failure.
         let mut permit = None;
         let result = 'call: {
             let failed = 'first: {
-                if matches!(*state, CallState::Unbegun) {
+                if is_new {
                     if !settings.is_plain {
                         match settings.admit_first() {
                             Ok(own) => permit = own,
@@ -274,19 +338,19 @@ where
                 };
                 match common.value(operation.end(output)) {
                     Ok(value) => {
-                        state.set(CallState::Succeeded);
+                        state.set(CallState::Ended);
                         settings.succeeded_first(permit);
                         break 'call Ok(value);
                     }
                     Err(failed) => Some(failed),
                 }
             };
-            ready!(Self::drive(parts, state, cx, failed, permit))
+            ready!(Self::drive(parts, cancel, state, cx, failed, permit))
         };
         Poll::Ready(parts.operation.finish(result))
     }
 }
 
-retry_rules::partial_debug!([Op, Fut, T, E, V, W, L] Run<'_, Op, Fut, T, E, V, W, L>, |self| {
+retry_rules::partial_debug!([Op, Fut, T, E, V, W, L, C] Run<'_, Op, Fut, T, E, V, W, L, C>, |self| {
     name: &self.parts.common.settings.name,
 });

@@ -12,6 +12,7 @@ use crate::call::verdict::Verdict;
 use crate::classify::Class;
 use crate::event::warning::Warning;
 use crate::observe;
+use crate::outcome::ended::Ended;
 use crate::protect::as_breaker::{AsBreaker, AsQuota};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
@@ -185,6 +186,12 @@ impl RetrierSettings {
         }
         let written = Fields::NONE.with(Field::Uncounted);
         self.invalid.or_else(|| self.policy.nearest_valid_written(written).1)
+    }
+
+    /// Returns the end of a call that is cancelled before its first attempt.
+    #[cold]
+    pub(super) fn cancelled_first(&self) -> Ended {
+        Session::<()>::new().cancelled_before_attempt(self.around(None, true).context)
     }
 
     /// Reports, once, that the policy in force is not the one that was given.

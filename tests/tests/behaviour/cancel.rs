@@ -7,7 +7,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use retry_runtime::{BreakerConfig, CircuitBreaker, Interrupted, Reason, RetryError, State, retry};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Interrupted, Policy, QuotaConfig, Reason, Retrier, RetryError,
+    RetryQuota, State, retry,
+};
 use tokio::sync::{Notify, watch};
 use tokio::task::coop;
 use tokio::time::{Instant, sleep};
@@ -267,4 +270,79 @@ fn the_future_stays_send() {
     let mut connection = Connection { stop: Arc::default(), tries: 0 };
     is_send(connection.whole());
     is_send(connection.other_fields());
+}
+
+fn patient() -> Retrier {
+    Retrier::new(Policy::new().attempts(9).initial_delay(10 * S))
+}
+
+async fn failing(calls: &Cell<u32>) -> Result<(), String> {
+    calls.set(calls.get() + 1);
+    Err("nobody is there".to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_the_wait_of_a_retrier() {
+    let (calls, began) = (Cell::new(0), Instant::now());
+    let quota = Arc::new(RetryQuota::new("cancel.quota", QuotaConfig::new()));
+    let breaker = Arc::new(CircuitBreaker::new("cancel.breaker", BreakerConfig::new()));
+    let guarded = patient().quota(Arc::clone(&quota)).breaker(Arc::clone(&breaker));
+    let tokens = quota.available();
+    for retrier in [patient(), guarded] {
+        calls.set(0);
+        let call = retrier.run(|| failing(&calls)).on_retry(|_| {}).cancel(sleep(25 * S));
+        let error = call.when(|_| true).await.unwrap_err();
+        assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 2));
+        assert_eq!(error.last().map(String::as_str), Some("nobody is there"));
+        assert_eq!(calls.get(), 2);
+    }
+    assert_eq!(began.elapsed(), 50 * S);
+    // The first retry was made, and the second one was not.
+    assert_eq!(quota.available(), tokens - 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_that_is_cancelled_already_makes_no_attempt() {
+    let calls = Cell::new(0);
+    let error = patient().run(|| failing(&calls)).cancel(ready(())).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 0));
+    assert_eq!(error.interrupted(), Some(&Interrupted::Cancelled));
+    let retrier = patient();
+    let call = retrier.run_with("state", async |state, _| (state, failing(&calls).await));
+    let (state, result) = call.cancel(ready(())).await;
+    assert_eq!((state, result.unwrap_err().attempts()), (Some("state"), 0));
+    assert_eq!(calls.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_running_attempt_of_a_retrier_is_not_cut_off() {
+    let (calls, began) = (Cell::new(0), Instant::now());
+    let slow = async || {
+        sleep(30 * S).await;
+        failing(&calls).await
+    };
+    let error = patient().run(&slow).cancel(sleep(5 * S)).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 1));
+    assert_eq!(began.elapsed(), 30 * S);
+    let hedged = Retrier::new(Policy::new().attempts(9).hedge(10 * S));
+    let error = hedged.run(&slow).cancel(sleep(5 * S)).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts(), calls.get()), (Reason::Cancelled, 1, 2));
+    let succeeds = async || {
+        sleep(30 * S).await;
+        Ok::<_, String>(7)
+    };
+    assert_eq!(patient().run(succeeds).cancel(sleep(5 * S)).await, Ok(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_stops_waiting_for_its_breaker() {
+    let breaker = Arc::new(CircuitBreaker::new("cancel.open", BreakerConfig::new()));
+    (0..5).for_each(|_| breaker.try_acquire().unwrap().failure());
+    assert_eq!(breaker.state(), State::Open);
+    let (calls, began) = (Cell::new(0), Instant::now());
+    let retrier = patient().breaker(breaker).wait_when_open();
+    let error = retrier.run(|| failing(&calls)).cancel(sleep(5 * S)).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 0));
+    assert_eq!(error.interrupted(), Some(&Interrupted::Cancelled));
+    assert_eq!((began.elapsed(), calls.get()), (5 * S, 0));
 }

@@ -191,8 +191,15 @@ async fn a_cancellation_keeps_it_until_the_next_attempt_begins() {
         });
         call.await
     };
-    let kept = [lifetime(function).await, lifetime(hedged).await, lifetime(block).await];
-    assert_eq!(kept, [(1, 0); 3]);
+    let retrier = Retrier::new(PLAIN);
+    let kept = [
+        lifetime(function).await,
+        lifetime(hedged).await,
+        lifetime(block).await,
+        lifetime(async |server| retrier.run(|| server.answer()).cancel(pending::<()>()).await)
+            .await,
+    ];
+    assert_eq!(kept, DURING_THE_WAIT);
 }
 
 #[test]

@@ -104,7 +104,7 @@ where
         }
         let mut operation = || ready(operation().result(Seal));
         let when = when.as_mut().map(|when| when as _);
-        let judge = Judge { common, rules, when, on_retry: &mut on_retry };
+        let judge = Judge { common, rules, when, on_retry: &mut on_retry, cancel: None };
         let mut progress = Progress::of(driver.unwrap_or_else(|| settings.driver().blocking()));
         match progress.poll(pin!(None), &mut operation, judge, Some(settings), None, failed) {
             Poll::Ready(end) => end,

@@ -44,3 +44,29 @@ fn a_file_that_is_too_large_is_refused_with_the_place_for_its_items() {
     assert!(told.contains("this file is too large for a workflow"), "{told}");
     assert!(told.contains(" values): put lists of items into a file of their own"), "{told}");
 }
+
+#[test]
+fn a_message_shows_no_more_than_the_beginning_of_a_value() {
+    let long = format!("y{}", "ä".repeat(10_000));
+    let step = "commands:\n  - command: echo\n";
+    for part in [
+        "    timeout: \"5@\"\n",
+        "    \"@\": 1\n",
+        "    on_failure: \"@\"\n",
+        "    capture: \"@\"\n",
+        "    env: \"@\"\n",
+        "    retry_config: { attempts: \"@\" }\n",
+        "    retry_config: { initial_delay: \"@\" }\n",
+        "    retry_config: { retry_on: [\"@\"] }\n",
+        "secrets: \"@\"\n",
+        "secrets: [\"@=@\"]\n",
+        "map: { input: \"@\" }\n",
+        "error_policy: { circuit_breaker: { timeout: \"@\" } }\n",
+    ] {
+        let text = format!("{step}{part}").replace('@', &long);
+        let error = WorkflowFile::parse("job.yml", &text).expect_err(part);
+        for (_, message) in error.mistakes() {
+            assert!(message.matches('ä').count() <= 400, "{part}: {message:.400}");
+        }
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use retry_rules::suggest::shortened;
+
 use super::Forms;
 use super::keys::{SECRET, VARIABLE};
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
@@ -134,6 +136,7 @@ fn as_map(node: &Node, of_secrets: bool) -> String {
         .iter()
         .map(|entry| {
             let text = entry.scalar()?;
+            let text = shortened(&text);
             Some(match text.split_once('=') {
                 Some((name, value)) => format!("{name}: \"{value}\""),
                 None if of_secrets => format!("{text}: {{ env: \"{text}\" }}"),

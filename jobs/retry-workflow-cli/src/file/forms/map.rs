@@ -14,6 +14,7 @@ use crate::template::available::AvailableValues;
 use crate::template::placeholder::CapturedName;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::SourceSpan;
+use retry_rules::suggest::shortened;
 use retry_workflow::condition::expression::{Expression, ExpressionError};
 use retry_workflow::condition::path::{PathPart, item_path};
 
@@ -89,6 +90,7 @@ impl Forms<'_> {
             {
                 InputFrom::Command(Box::new(self.script(node, available)?))
             } else {
+                let text = shortened(text);
                 return self.refuse(
                     node.span,
                     format!(

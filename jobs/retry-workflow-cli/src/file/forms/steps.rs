@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use retry_rules::file::{Keys as _, first_name};
+use retry_rules::suggest::shortened;
 use retry_runtime::file::{Draft, Span};
 use retry_runtime::{Bound, RetryConfig, RetryKeys, Style};
 
@@ -485,7 +486,10 @@ impl Forms<'_> {
             Some(capture) => self.text(capture)?,
         };
         if let (Some(why), Some(capture)) = (misnamed(name), capture) {
-            self.wrong(capture.span, format!("the output cannot be captured as `{name}`: {why}"));
+            self.wrong(
+                capture.span,
+                format!("the output cannot be captured as `{}`: {why}", shortened(name)),
+            );
         }
         let format = match format {
             None => CaptureFormat::String,

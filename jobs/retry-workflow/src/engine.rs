@@ -56,6 +56,7 @@ use self::limits::schedule::JobSchedule;
 use self::operations::{EngineEvent, Operation, Operations};
 use self::poll_job::JobPolling;
 use crate::engine::source::DynSource;
+use crate::engine::source::input::{self, InputCounts, JobInput};
 use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp};
 use crate::item::record::Counts;
@@ -130,9 +131,9 @@ const SETTLE_BATCH: usize = 256;
 
 /// The end of a worker's run of a job.
 pub(crate) struct Ran {
-    /// The number of items of the source that had succeeded before.
-    pub(crate) already_done: u64,
-    /// The error of the source, if that has stopped the job.
+    /// The items that the source has given.
+    pub(crate) counts: InputCounts,
+    /// The error of the input, if that has stopped the job.
     pub(crate) input: Result<(), WorkflowError>,
 }
 
@@ -145,6 +146,7 @@ pub(crate) async fn run(
     options: Options,
     signals: Signals,
 ) -> Result<Ran, WorkflowError> {
+    let is_id_rule_known = input::check_id_rule(&*store, &job, source.id_rule()).await?;
     let breaker = match options.policy.circuit_breaker {
         Some(config) => {
             Some(JobBreaker::open(&*store, &job, config, options.listeners.clone()).await?)
@@ -183,9 +185,13 @@ pub(crate) async fn run(
         access: HandlerAccess::new(),
         waiting,
         most_waiting,
-        done_by: (base.succeeded > 0).then_some(since),
-        already_done: 0,
-        input: Ok(()),
+        input: JobInput {
+            since,
+            has_begun: base.total() > 0,
+            is_id_rule_known,
+            counts: InputCounts::default(),
+            result: Ok(()),
+        },
         priority: options.priority,
         began: Instant::now(),
         claim_at: Some(Instant::now()),
@@ -266,12 +272,7 @@ struct Engine {
     waiting: u64,
     /// No more are enqueued while this many wait.
     most_waiting: u64,
-    /// The time at which this worker began, if items had succeeded before.
-    done_by: Option<Timestamp>,
-    /// Items of the source that had.
-    already_done: u64,
-    /// The error of the source, if that has stopped the job.
-    input: Result<(), WorkflowError>,
+    input: JobInput,
     priority: Option<PriorityOf>,
     /// The right to run handlers, which is shared with other jobs of this process.
     access: HandlerAccess,
@@ -338,7 +339,11 @@ impl Engine {
                 EngineEvent::Start => self.schedule.start(),
                 EngineEvent::Input(Some(items)) => {
                     self.ledger.changed();
-                    self.enqueue(items);
+                    match self.check_id_rule(source.id_rule()).await {
+                        Ok(()) => self.enqueue(items),
+                        Err(WorkflowError::Store(error)) => return Err(error.into()),
+                        Err(refused) => self.input_failed(refused),
+                    }
                 }
                 EngineEvent::Input(None) => {
                     self.ledger.changed();
@@ -348,11 +353,9 @@ impl Engine {
                         let whole = |job: &mut Job| job.input_complete = true;
                         Job::update(&*self.store, &self.job, whole).await?;
                     }
+                    self.input_ended(source.id_rule().is_some()).await?;
                 }
-                EngineEvent::InputFailed(error) => {
-                    self.stop(StopReason::input(&error));
-                    self.input = Err(error);
-                }
+                EngineEvent::InputFailed(error) => self.input_failed(error),
                 EngineEvent::Claimed { leases, until, wanted, starts } => {
                     self.claimed(leases, until, (wanted, starts));
                 }
@@ -379,12 +382,7 @@ impl Engine {
                     }
                     self.check_bounds();
                 }
-                EngineEvent::Enqueued { added, already_done } => {
-                    self.waiting += added;
-                    self.already_done += already_done;
-                    self.ledger.changed();
-                    self.claim_soon();
-                }
+                EngineEvent::Enqueued(counts) => self.enqueued(counts),
                 EngineEvent::Polled(poll) => self.polled(poll),
                 EngineEvent::Changed(seen) => self.changed(seen),
                 EngineEvent::Beaten(beat) => self.beaten(beat),
@@ -523,6 +521,6 @@ impl Engine {
             job.ended = Some(self.store.now());
         })
         .await?;
-        Ok(Ran { already_done: self.already_done, input: self.input })
+        Ok(Ran { counts: self.input.counts, input: self.input.result })
     }
 }

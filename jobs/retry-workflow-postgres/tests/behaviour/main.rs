@@ -5,6 +5,7 @@
 
 #[cfg(feature = "fleet")]
 mod between_processes;
+mod changed_input;
 mod contract;
 mod fixture;
 #[cfg(feature = "fleet")]

@@ -12,9 +12,15 @@ use super::leases::Load;
 use super::limits::breaker::JobBreaker;
 use super::limits::keys::JobLimits;
 use super::operations::{EngineEvent, Operation};
+use crate::engine::source::input::{InputCounts, check_id_rule, compare};
 use crate::item::clock::Timestamp;
-use crate::item::record::{Filter, ItemState, Lease, NewItem, Selection, Settled};
-use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
+use crate::item::record::{Lease, NewItem, Selection, Settled};
+use crate::item::sanitize::OneLine;
+use crate::job::error::WorkflowError;
+use crate::job::event::JobEvent;
+use crate::job::record::{Job, StopReason};
+use crate::store::{MAX_CLAIM_BYTES, StoreError};
+use crate::words::count;
 
 /// A suspect waits until nothing else is due, but no longer than this.
 const SUSPECT_MAX_WAIT: Duration = Duration::from_secs(60);
@@ -145,19 +151,76 @@ impl Engine {
                 item.priority = serde_json::from_str(&item.payload).map_or(0, |it| priority(&it));
             }
         }
-        let given = u64::try_from(items.len()).unwrap_or(u64::MAX);
-        let done_by = self.done_by;
-        let ids = done_by.map(|_| items.iter().map(|item| item.id.clone()).collect());
+        let (since, may_be_edited) = (self.input.since, self.input.has_begun);
+        let given: Vec<_> =
+            items.iter().map(|item| (item.id.clone(), item.payload.clone())).collect();
         self.operations.start(Operation::Enqueue, |store, job| async move {
-            let added = store.enqueue(&job, items, store.now()).await?;
-            let already_done = match (done_by, ids) {
-                (Some(by), Some(ids)) if added < given => {
-                    count_done(&*store, &job, ids, by).await?
-                }
-                _ => 0,
-            };
-            Ok(EngineEvent::Enqueued { added, already_done })
+            let new = store.enqueue(&job, items, store.now()).await?;
+            let known = (given.len() as u64).saturating_sub(new);
+            let mut counts = InputCounts { new, known, ..InputCounts::default() };
+            if known > 0 {
+                compare((&*store, &job), given, (since, may_be_edited), &mut counts).await?;
+            }
+            Ok(EngineEvent::Enqueued(counts))
         });
+    }
+
+    /// Takes note of items that the store has taken. Two items of a new job with the same id and
+    /// different payloads stop it: one of them would be lost.
+    pub(super) fn enqueued(&mut self, counts: InputCounts) {
+        self.waiting += counts.new;
+        self.input.counts.add(counts);
+        self.ledger.changed();
+        self.claim_soon();
+        if let Some(item) = self.input.counts.first_changed.clone()
+            && !self.input.has_begun
+            && self.polling.is_alone()
+        {
+            self.input_failed(WorkflowError::SameId { item });
+        }
+    }
+
+    /// Compares the rule for ids with the job's, once it is known.
+    pub(super) async fn check_id_rule(
+        &mut self,
+        rule: Option<String>,
+    ) -> Result<(), WorkflowError> {
+        if !self.input.is_id_rule_known && rule.is_some() {
+            let job = Job::get(&*self.store, &self.job).await?;
+            self.input.is_id_rule_known = check_id_rule(&*self.store, &job, rule).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn input_failed(&mut self, error: WorkflowError) {
+        self.stop(StopReason::input(&error));
+        self.input.result = Err(error);
+    }
+
+    /// Reports how the input differs from what the job had before.
+    pub(super) async fn input_ended(&mut self, gives_all: bool) -> Result<(), StoreError> {
+        let InputCounts { new, known, changed, first_changed, .. } = &self.input.counts;
+        if let Some(item) = first_changed {
+            tracing::warn!(
+                target: "retry_workflow",
+                job = &*self.job,
+                item,
+                changed,
+                "{} of the input, the first of them `{}`, had other payloads when the job `{}` got \
+                 them: the job keeps them as they were",
+                count(*changed, "item"),
+                OneLine(item),
+                OneLine(&self.job),
+            );
+        }
+        // Any other source may give only what is new.
+        if self.input.has_begun && gives_all {
+            let total = self.store.counts(&self.job).await?.total();
+            let gone = total.saturating_sub(new + known);
+            let (new, known, changed) = (*new, *known, *changed);
+            self.collector.emit(&JobEvent::Input { new, known, changed, gone });
+        }
+        Ok(())
     }
 
     /// Takes in an item that was claimed.
@@ -180,18 +243,4 @@ impl Engine {
             self.claim_at = Some(Instant::now() + keys.claim_every());
         }
     }
-}
-
-/// Counts which of these items had succeeded by this time.
-async fn count_done(
-    store: &dyn Store,
-    job: &str,
-    ids: Vec<String>,
-    by: Timestamp,
-) -> Result<u64, StoreError> {
-    let after = by + Duration::from_micros(1);
-    let done = Filter::job(job).ids(ids).states([ItemState::Succeeded]).until(after);
-    let mut number = 0;
-    store.each_item(&done, |_| number += 1).await?;
-    Ok(number)
 }

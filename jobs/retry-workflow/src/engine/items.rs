@@ -70,7 +70,10 @@ pub struct Keyed<T, F> {
 /// Gives each item an id, so that another process recognises it, in whatever order the items come.
 /// Without it, an item is identified by its content, and of several equal items by their number.
 ///
-/// Two items with the same id are one item: the first one is kept.
+/// Two items with the same id are one item. If they differ, that is an error in a job that this
+/// process alone has begun ([`WorkflowError::SameId`](crate::WorkflowError::SameId)). In a job that
+/// had items before, the first one is kept, and [`JobReport::changed`](crate::JobReport::changed)
+/// counts the others.
 ///
 /// ```
 /// use retry_workflow::{Workflow, keyed};

@@ -688,11 +688,11 @@ impl JobRunner {
                 Job::expect_finish(&*store, &id).await?;
             }
             let engine = engine::run(Arc::clone(&store), job, source, work, options, signals);
-            let engine::Ran { already_done, input } = engine.await?;
+            let engine::Ran { counts, input } = engine.await?;
             let Some(mut report) = JobReport::load(&*store, &id).await? else {
                 return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
             };
-            report.already_done = already_done;
+            (report.already_done, report.changed) = (counts.already_done, counts.changed);
             if let Some(finish) = finish {
                 let copy = report.clone();
                 let steps = |_| async {

@@ -14,6 +14,7 @@ use super::leases::release;
 use super::limits::exclusive::{Exclusive, SharedAccess};
 use super::limits::keys::Reserved;
 use crate::engine::source::NextBatch;
+use crate::engine::source::input::InputCounts;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, NewItem};
 use crate::item::summary::Overview;
@@ -58,8 +59,8 @@ pub(super) enum EngineEvent {
     Exclusive(Exclusive),
     /// The settled items, and whether each lease was still held.
     Settled(Vec<Completion>, Vec<bool>),
-    /// The number of new items, and of those that had succeeded before this worker began.
-    Enqueued { added: u64, already_done: u64 },
+    /// The store has taken items.
+    Enqueued(InputCounts),
     /// The state of the job as a whole was read.
     Polled(JobPoll),
     /// Something about the job may have changed; with the number to listen from next.

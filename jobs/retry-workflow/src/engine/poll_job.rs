@@ -63,6 +63,12 @@ impl JobPolling {
     pub(super) fn heartbeat(&self) -> &Heartbeat {
         &self.heartbeat
     }
+
+    /// Returns whether no other worker works on the job.
+    pub(super) fn is_alone(&self) -> bool {
+        // One without a name has reserved the job for this process.
+        self.others.iter().all(|other| other.worker.is_empty())
+    }
 }
 
 impl Engine {

@@ -1,5 +1,7 @@
 //! [`Source`]: where the items of a job come from while it runs.
 
+pub(crate) mod input;
+
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::task::{Context, Poll};
@@ -81,6 +83,16 @@ pub trait Source: Send {
         true
     }
 
+    /// Returns the rule by which its items get their ids, such as "the field `id`", if it gives all
+    /// items again after a restart. Default: `None`.
+    ///
+    /// The rule is stored with the job, and asked for again with each batch until it is known.
+    /// Until the job has all its items, a source with another rule is refused
+    /// ([`WorkflowError::OtherIds`]), because it would add the same items again under other ids.
+    fn id_rule(&self) -> Option<String> {
+        None
+    }
+
     /// Reports to the source that an item has ended in this process. Returns whether there are more
     /// items because of that: then [`next_batch`](Self::next_batch) is called again, even if it has
     /// returned `None` before.
@@ -100,6 +112,9 @@ pub(crate) trait DynSource: Send {
     /// See [`Source::is_complete`].
     fn is_whole(&self) -> bool;
 
+    /// See [`Source::id_rule`].
+    fn id_rule(&self) -> Option<String>;
+
     /// See [`Source::item_ended`].
     fn report_end(&mut self, id: &str, state: ItemState) -> bool;
 }
@@ -111,6 +126,10 @@ impl<T: Source> DynSource for T {
 
     fn is_whole(&self) -> bool {
         self.is_complete()
+    }
+
+    fn id_rule(&self) -> Option<String> {
+        Source::id_rule(self)
     }
 
     fn report_end(&mut self, id: &str, state: ItemState) -> bool {
@@ -156,13 +175,22 @@ pub(crate) struct JsonItems<I, N> {
     // The number of items that it has returned so far.
     position: u64,
     ids: ContentIds,
+    /// The source of the ids, once there is an item.
+    id_rule: Option<&'static str>,
     done: bool,
     kind: PhantomData<fn() -> I>,
 }
 
 impl<I, N: FnMut(&mut Context<'_>) -> NextItem<I>> JsonItems<I, N> {
     pub(crate) fn new(next: N) -> Self {
-        Self { next, position: 0, ids: ContentIds::default(), done: false, kind: PhantomData }
+        Self {
+            next,
+            position: 0,
+            ids: ContentIds::default(),
+            id_rule: None,
+            done: false,
+            kind: PhantomData,
+        }
     }
 }
 
@@ -178,6 +206,8 @@ where
                 match (self.next)(cx) {
                     Poll::Ready(Some((id, item))) => {
                         self.position += 1;
+                        self.id_rule =
+                            Some(if id.is_some() { "`keyed`" } else { "their contents" });
                         let payload = match serde_json::to_string(&item) {
                             Ok(payload) => payload,
                             Err(error) => {
@@ -204,5 +234,9 @@ where
         })
         .await?;
         Ok(if batch.is_empty() { None } else { Some(batch) })
+    }
+
+    fn id_rule(&self) -> Option<String> {
+        self.id_rule.map(str::to_owned)
     }
 }

@@ -97,6 +97,20 @@ pub enum WorkflowError {
         /// The reason.
         source: Arc<serde_json::Error>,
     },
+    /// Two items have the same id, and different payloads.
+    SameId {
+        /// The id.
+        item: String,
+    },
+    /// The items of an unfinished job have their ids by another rule.
+    OtherIds {
+        /// The job.
+        job: String,
+        /// The rule of the job.
+        before: String,
+        /// The rule of the source.
+        now: String,
+    },
     /// The tasks do not form a valid graph.
     Graph(InvalidGraph),
 }
@@ -190,6 +204,20 @@ impl fmt::Display for WorkflowError {
             Self::Item { item, source } => {
                 write!(f, "cannot write item `{}` as JSON: {source}", OneLine(item))
             }
+            Self::SameId { item } => write!(
+                f,
+                "two different items have the id `{}`, and a job has one item of each id: use a key \
+                 that differs between items",
+                OneLine(item)
+            ),
+            Self::OtherIds { job, before, now } => write!(
+                f,
+                "the ids of items came from {} when the job `{}` began, and now come from {}, so that \
+                 items would run twice: undo that change, or start a new job",
+                OneLine(before),
+                OneLine(job),
+                OneLine(now)
+            ),
             Self::Graph(invalid) => invalid.fmt(f),
         }
     }

@@ -159,6 +159,19 @@ pub enum JobEvent<'a> {
         /// The cause for which this worker starts no item, if it waits.
         waits_for: Option<WaitReason>,
     },
+    /// The input of a job that had items before has been read to the end, if its source gives all
+    /// items again: see [`Source::id_rule`](crate::Source::id_rule).
+    #[non_exhaustive]
+    Input {
+        /// Items that were new.
+        new: u64,
+        /// Items that the job had already.
+        known: u64,
+        /// Of those, the ones that have another payload in the job.
+        changed: u64,
+        /// Items of the job that the input no longer has.
+        gone: u64,
+    },
     /// An attempt has ended and is in the store, or a step of one has failed on the way. Attempts
     /// that were lost with their worker are only in the store. Each postponed attempt is an event
     /// of its own, although the history has one row for all of them.

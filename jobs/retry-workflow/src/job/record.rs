@@ -65,6 +65,9 @@ pub struct Job {
     /// No item begins before this time, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
+    /// The rule by which its items get their ids: [`Source::id_rule`](crate::Source::id_rule).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id_rule: Option<String>,
     /// The limits by key that it ran with last. Items may wait for them in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) limits: Vec<String>,
@@ -305,6 +308,7 @@ impl Job {
             input_complete: false,
             is_cut_short: false,
             not_before: None,
+            id_rule: None,
             limits: Vec::new(),
             baseline: Baseline::default(),
             origin,

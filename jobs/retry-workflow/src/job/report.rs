@@ -80,6 +80,11 @@ pub struct JobReport {
     /// on it, and were not run again.
     #[serde(skip_serializing_if = "is_zero")]
     pub already_done: u64,
+    /// The number of items of the input that have another payload in this job, which got them
+    /// earlier, and keeps them as they were. Items that have failed are not compared: they may have
+    /// been edited.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub changed: u64,
     /// The number of groups, including the omitted ones.
     #[serde(skip)]
     all_groups: usize,
@@ -144,6 +149,7 @@ impl JobReport {
             groups,
             patterns,
             already_done: 0,
+            changed: 0,
             all_groups,
             unit: Unit::Item,
             expected: None,
@@ -341,6 +347,13 @@ impl fmt::Display for JobReport {
         }
         if self.already_done > 0 {
             writeln!(f, "            {} of the input had succeeded before", self.already_done)?;
+        }
+        if self.changed > 0 {
+            let changed = self.changed;
+            writeln!(
+                f,
+                "            {changed} of the input were other items when the job got them"
+            )?;
         }
         write!(f, "  attempts  {}", counts.attempts)?;
         if counts.lost > 0 {

@@ -273,7 +273,7 @@ impl WorkflowFile {
     pub fn items(&self) -> Result<Vec<NewItem>, FileError> {
         let Some(reader) = self.reader() else { return Ok(Vec::new()) };
         let mut items = Vec::new();
-        let mut keep = |item| {
+        let mut keep = |item, _| {
             items.push(item);
             Ok(())
         };

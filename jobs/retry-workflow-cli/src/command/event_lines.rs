@@ -52,6 +52,13 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
                 "waits_for": waits_for,
             })]
         }
+        JobEvent::Input { new, known, changed, gone, .. } => vec![json!({
+            "event": "input",
+            "new": new,
+            "known": known,
+            "changed": changed,
+            "gone": gone,
+        })],
         JobEvent::Attempt { item, attempt, state, .. } => {
             let mut object = json!(attempt);
             object["event"] = json!("attempt");

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use self::check::CheckedInput;
-use self::check::{ItemChecker, describe};
+use self::check::{IdRule, ItemChecker, describe};
 pub(crate) use self::pipe::Pipe;
 use self::read::{Format, Halt, InputEnd, Opened, Sink};
 use super::{MapPlan, folder_of};
@@ -61,8 +61,8 @@ pub(crate) struct InputReader {
     pub(crate) given: StepOutputs,
 }
 
-/// Receives the items to be processed.
-pub(crate) type Give<'a> = dyn FnMut(NewItem) -> Result<(), Halt> + 'a;
+/// Receives the items to be processed, and the rule for their ids.
+pub(crate) type Give<'a> = dyn FnMut(NewItem, Option<IdRule>) -> Result<(), Halt> + 'a;
 
 impl InputReader {
     /// Returns whether the input can be read twice.
@@ -112,17 +112,21 @@ impl InputReader {
         let mut checker = self.checker(false);
         let mut contents = ContentIds::default();
         let end = self.each(pipe, &mut |mut item| {
-            let id = match before {
+            let (id, rule) = match before {
                 Some(CheckedInput { rule, .. }) => {
                     let id = rule.id(&mut item, self.map.item_id.as_ref(), &mut contents);
-                    id.map_err(|why| {
+                    let id = id.map_err(|why| {
                         let message = format!("the id of {} {why}", describe(&self.name(), &item));
                         self.wrong_input(message)
-                    })?
+                    })?;
+                    (id, Some(*rule))
                 }
-                None => checker.check(&mut item).ok_or_else(|| self.wrong(checker.mistakes("")))?,
+                None => {
+                    let id = checker.check(&mut item);
+                    (id.ok_or_else(|| self.wrong(checker.mistakes("")))?, checker.rule())
+                }
             };
-            give(NewItem::new(id, item.value.to_string()))
+            give(NewItem::new(id, item.value.to_string()), rule)
         })?;
         if before.is_none() && checker.total() == 0 { self.find_none(&end) } else { Ok(()) }
     }

@@ -1,11 +1,17 @@
 //! [`InputItems`]: the items of a map, which a separate thread reads while the job runs, a few
 //! batches ahead of it.
 
-use tokio::sync::mpsc;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::file::FileError;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until};
+
+use crate::file::input::check::IdRule;
 use crate::file::input::read::Halt;
 use crate::file::input::{CheckedInput, InputReader, Pipe};
+use crate::file::{FileError, MapPlan};
 use retry_workflow::store::NewItem;
 use retry_workflow::{Source, WorkflowError};
 
@@ -13,54 +19,100 @@ use retry_workflow::{Source, WorkflowError};
 const BATCH: usize = 1_000;
 /// The largest number of payload bytes per batch, because items may be large.
 const BATCH_BYTES: usize = 1 << 20;
+/// The longest time that an item waits for others of its batch.
+const BATCH_TIME: Duration = Duration::from_millis(200);
 /// The number of batches that are read before the store has taken them.
 const AHEAD: usize = 2;
 
 /// The items of an input, as they are read.
 pub(super) struct InputItems {
     batches: mpsc::Receiver<Result<Vec<NewItem>, FileError>>,
+    begun: Arc<BegunBatch>,
+    map: Arc<MapPlan>,
     pipe: Pipe,
 }
 
+/// The batch that is being read.
+#[derive(Default)]
+struct BegunBatch {
+    batch: Mutex<Batch>,
+    /// Notified when it gets its first item.
+    has_items: Notify,
+}
+
+#[derive(Default)]
+struct Batch {
+    items: Vec<NewItem>,
+    bytes: usize,
+    /// The time at which it is passed on, full or not.
+    due: Option<Instant>,
+    id_rule: Option<IdRule>,
+}
+
+impl Batch {
+    fn take(&mut self) -> Vec<NewItem> {
+        (self.bytes, self.due) = (0, None);
+        std::mem::take(&mut self.items)
+    }
+}
+
+impl BegunBatch {
+    /// Adds an item, and returns the batch if it is full.
+    fn add(&self, item: NewItem, id_rule: Option<IdRule>) -> Option<Vec<NewItem>> {
+        let mut batch = self.batch.lock();
+        batch.id_rule = id_rule;
+        batch.bytes += item.payload.len();
+        batch.items.push(item);
+        if batch.items.len() == 1 {
+            batch.due = Some(Instant::now() + BATCH_TIME);
+            self.has_items.notify_one();
+        }
+        let is_full = batch.items.len() >= BATCH || batch.bytes >= BATCH_BYTES;
+        is_full.then(|| batch.take())
+    }
+}
+
 impl InputItems {
-    /// Starts to read. A file is checked first, unless it has been `checked` already. `begun` means
-    /// that the job already has items of this input.
-    pub(super) fn read(reader: InputReader, checked: Option<CheckedInput>, begun: bool) -> Self {
+    /// Starts to read. A file is checked first, unless it has been `checked` already. `has_begun`
+    /// means that the job already has items of this input.
+    pub(super) fn read(
+        reader: InputReader,
+        checked: Option<CheckedInput>,
+        has_begun: bool,
+    ) -> Self {
         let (sender, batches) = mpsc::channel(AHEAD);
         let pipe = Pipe::default();
-        let stopped = pipe.clone();
+        let begun = Arc::new(BegunBatch::default());
+        let map = Arc::clone(&reader.map);
+        let checked_rule = checked.as_ref().map(|checked| checked.rule);
+        begun.batch.lock().id_rule = checked_rule.or_else(|| IdRule::of(map.item_id.as_ref()));
+        let (stopped, reading) = (pipe.clone(), Arc::clone(&begun));
         // A separate thread that nothing waits for, because reading stdin may block without end.
         std::thread::spawn(move || {
             let checked = match checked {
                 None if reader.is_file() => reader.check().map(Some),
                 checked => Ok(checked),
             };
-            let mut batch = Vec::new();
-            let mut bytes = 0;
             let mut is_empty = true;
-            let mut give = |item: NewItem| {
+            let mut give = |item: NewItem, rule: Option<IdRule>| {
                 is_empty = false;
-                bytes += item.payload.len();
-                batch.push(item);
-                if batch.len() < BATCH && bytes < BATCH_BYTES {
-                    return Ok(());
-                }
-                bytes = 0;
+                let Some(full) = reading.add(item, rule) else { return Ok(()) };
                 // The receiver is gone: the job has been stopped.
-                sender.blocking_send(Ok(std::mem::take(&mut batch))).map_err(|_| Halt::Enough)
+                sender.blocking_send(Ok(full)).map_err(|_| Halt::Enough)
             };
             let read =
                 checked.and_then(|checked| reader.give(checked.as_ref(), &stopped, &mut give));
             let read = match read {
-                Ok(()) if is_empty && begun && reader.is_stdin() => Err(reader.missing_stdin()),
+                Ok(()) if is_empty && has_begun && reader.is_stdin() => Err(reader.missing_stdin()),
                 read => read,
             };
-            let last = if batch.is_empty() { Ok(()) } else { sender.blocking_send(Ok(batch)) };
+            let rest = reading.batch.lock().take();
+            let last = if rest.is_empty() { Ok(()) } else { sender.blocking_send(Ok(rest)) };
             if let (Ok(()), Err(error)) = (last, read) {
                 let _ = sender.blocking_send(Err(error));
             }
         });
-        Self { batches, pipe }
+        Self { batches, begun, map, pipe }
     }
 }
 
@@ -72,6 +124,23 @@ impl Drop for InputItems {
 
 impl Source for InputItems {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
-        self.batches.recv().await.transpose().map_err(WorkflowError::input)
+        loop {
+            let due = self.begun.batch.lock().due;
+            tokio::select! {
+                biased;
+                batch = self.batches.recv() => {
+                    return batch.transpose().map_err(WorkflowError::input);
+                }
+                () = self.begun.has_items.notified() => {}
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    return Ok(Some(self.begun.batch.lock().take()));
+                }
+            }
+        }
+    }
+
+    fn id_rule(&self) -> Option<String> {
+        let rule = self.begun.batch.lock().id_rule;
+        rule.map(|rule| rule.describe(self.map.item_id.as_ref()))
     }
 }

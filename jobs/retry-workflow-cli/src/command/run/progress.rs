@@ -176,6 +176,19 @@ impl ProgressReporter {
                     self.println(&format!("{item}: {state} after {attempts}: {}", failure.failure));
                 }
             }
+            JobEvent::Input { new, changed, gone, .. } => {
+                let parts = [
+                    (new, "new"),
+                    (changed, "changed, which stay as they were"),
+                    (gone, "no longer in the input, which stay in the job"),
+                ];
+                let parts = parts.iter().filter(|(number, _)| *number > 0);
+                let parts: Vec<_> =
+                    parts.map(|(number, what)| format!("{} {what}", thousands(*number))).collect();
+                if !parts.is_empty() {
+                    self.println(&format!("items: {}", parts.join(", ")));
+                }
+            }
             JobEvent::Breaker(transition) => self.println(&transition.to_string()),
             JobEvent::NotBegun { why, max_parallel, .. } => {
                 self.println(&format!("warning: {why}"));

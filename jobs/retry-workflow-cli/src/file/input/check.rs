@@ -35,6 +35,20 @@ pub(crate) enum IdRule {
 }
 
 impl IdRule {
+    /// The rule of a map, if the map itself decides.
+    pub(crate) fn of(template: Option<&ItemText>) -> Option<Self> {
+        template.map(|_| Self::Template)
+    }
+
+    /// The text by which jobs recognise the rule.
+    pub(crate) fn describe(self, template: Option<&ItemText>) -> String {
+        match (self, template) {
+            (Self::Template, Some(id)) => format!("`item_id: {}`", id.template.written()),
+            (Self::Own, _) => "their field `id`".to_owned(),
+            _ => "their contents".to_owned(),
+        }
+    }
+
     /// The id of an item, after those that had their ids from `contents`.
     pub(crate) fn id(
         self,
@@ -134,7 +148,7 @@ impl<'a> ItemChecker<'a> {
             priority,
             is_ahead,
             total: 0,
-            rule: template.map(|_| IdRule::Template),
+            rule: IdRule::of(template),
             contents: ContentIds::default(),
             known: HashMap::new(),
             odd: None,
@@ -150,6 +164,11 @@ impl<'a> ItemChecker<'a> {
                 ("has a priority like that", "have a priority like that"),
             ),
         }
+    }
+
+    /// The rule for the ids, once there is an item.
+    pub(crate) fn rule(&self) -> Option<IdRule> {
+        self.rule
     }
 
     pub(crate) fn total(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use retry_workflow::{JobStatus, StopReason};
 
-use super::support::{Place, until};
+use super::support::{Place, Running, stores, until};
 
 #[test]
 fn setup_runs_once_and_writes_the_input() {
@@ -101,6 +101,67 @@ fn an_invalid_priority_from_a_command_is_reported_when_it_is_read() {
             "the priority of item 2 of the command's output (line 2, id \"b\") is \"soon\": write",
         )
         .says("job.yml:4:13");
+}
+
+#[test]
+fn another_rule_for_ids_is_refused_until_the_job_has_all_items() {
+    let file = |id: &str| {
+        format!(
+            "name: job\nmap:\n  input: {{ command: ./list.sh, format: jsonl }}\n{id}  agent_template: {{ shell: 'echo ${{item.n}} >> seen' }}\n"
+        )
+    };
+    for store in stores() {
+        let place = Place::with(&file(""))
+            .on(store)
+            .script("list.sh", "cat rows; until [ -e go ]; do sleep 0.02; done");
+        let rows = "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\",\"n\":2}\n";
+        place.write("rows", rows);
+        let running = place.spawn(&["run", "job.yml"]);
+        until("both have begun", || place.read("seen").lines().count() == 2);
+        running.signal("INT");
+        assert_eq!(running.ended().code, Some(1));
+
+        place.write("job.yml", &file("  item_id: '${item.n}'\n"));
+        for arguments in [&["resume"][..], &["resume", "--restart-items"]] {
+            place
+                .ends(2, arguments)
+                .says("came from their field `id` when the job `job-1` began")
+                .says("now come from `item_id: ${item.n}`");
+        }
+        place.write("job.yml", &file(""));
+        place.write("rows", "{\"n\":1}\n{\"n\":2}\n");
+        place.ends(2, &["resume"]).says("now come from their contents");
+
+        place.write("rows", &rows.replace(":2}", ":3}"));
+        place.write("go", "");
+        let ran = place.ends(0, &["resume"]);
+        ran.says("2 succeeded, of 2").says("items: 1 changed, which stay as they were");
+        assert_eq!(place.sorted("seen"), ["1", "2"]);
+        // All items are in the store, and the input is not read again.
+        place.write("job.yml", &file("  item_id: '${item.n}'\n"));
+        place.ends(0, &["resume"]).says("every job in this store has ended");
+    }
+}
+
+#[test]
+fn items_begin_although_the_next_ones_are_slow() {
+    for store in stores() {
+        let place = Place::with(
+            "name: job\nmap:\n  input: '-'\n  agent_template: { shell: 'echo ${item} >> seen' }\n",
+        )
+        .on(store);
+        let mut command = place.command(&["run", "job.yml"]);
+        let mut running = Running::spawned(command.stdin(Stdio::piped()));
+        let mut stdin = running.stdin();
+        for (item, seen) in [("a", "a\n"), ("b", "a\nb\n")] {
+            writeln!(stdin, "{item}").unwrap();
+            until("it has begun", || place.read("seen") == seen);
+        }
+        running.signal("INT");
+        assert_eq!(running.ended().code, Some(1));
+        assert_eq!(place.objects(&["items", "list", "job-1"]).len(), 2);
+        drop(stdin);
+    }
 }
 
 #[test]

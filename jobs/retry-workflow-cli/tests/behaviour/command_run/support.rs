@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -193,6 +193,10 @@ pub(crate) struct Running(Option<Child>);
 impl Running {
     pub(crate) fn spawned(command: &mut Command) -> Self {
         Self(Some(command.spawn().unwrap()))
+    }
+
+    pub(crate) fn stdin(&mut self) -> ChildStdin {
+        self.0.as_mut().unwrap().stdin.take().unwrap()
     }
 
     pub(crate) fn id(&self) -> u32 {

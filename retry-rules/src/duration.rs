@@ -49,6 +49,12 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     parsed.map_err(|error| InvalidDuration(in_words(&error, trimmed)))
 }
 
+/// Parses a date of RFC 3339 in UTC: `1999-12-31T23:59:59Z`.
+#[doc(hidden)]
+pub fn parse_date(text: &str) -> Option<std::time::SystemTime> {
+    humantime::parse_rfc3339(text).ok()
+}
+
 /// Returns what is wrong with a text, and what to write instead.
 fn in_words(error: &humantime::DurationError, text: &str) -> String {
     use humantime::DurationError as Wrong;

@@ -12,7 +12,11 @@
 //! | `X-RateLimit-Reset`, `X-Rate-Limit-Reset`, if `…-Remaining` is 0 | seconds or a date | GitHub, X and many others |
 //! | `RateLimit` | `"default";r=0;t=30` ([draft][draft] 8 and later) or `limit=10, remaining=0, reset=30` (7); seconds, the longest one of the limits that are used up | gateways |
 //! | `RateLimit-Reset`, if `RateLimit-Remaining` is 0 | seconds or a date | drafts until 6, GitLab |
-//! | `X-RateLimit-Reset-Requests`, `-Tokens`, if `X-RateLimit-Remaining-…` is 0 | `6m0s`, `1.5s`, `20ms`; the longer one | `OpenAI` |
+//! | `X-RateLimit-Reset-Requests`, `-Tokens`, if `X-RateLimit-Remaining-…` is 0 | `6m0s`, `1.5s`, `20ms`, or seconds; the longer one | `OpenAI` |
+//! | `Anthropic-RateLimit-…-Reset` of `Requests`, `Tokens`, `Input-Tokens` and `Output-Tokens`, if `…-Remaining` is 0 | a date of RFC 3339; the longest one | Anthropic |
+//!
+//! Where seconds are read, a time with units, such as `500ms` or `1m30s`, is read too, and a date of
+//! RFC 3339 where an HTTP date is.
 //!
 //! The first wait above zero counts. A header that cannot be read, asks for no time, or names a
 //! date that has passed is passed over.
@@ -43,7 +47,9 @@ use crate::base::clock;
 /// | `120`, `1.5` | seconds; a number beyond `u64` saturates |
 /// | `1735689600`, `1735689600000` | from 1,000,000,000 on, the time from `now` until that point: seconds since 1970, or milliseconds, microseconds or nanoseconds; zero once it has passed |
 /// | `Fri, 31 Dec 1999 23:59:59 GMT`, and the two older forms of a date | the time from `now` until then; zero once it has passed |
-/// | anything else, including `-1` and `7 seconds` | `None` |
+/// | `1999-12-31T23:59:59Z`, a date of RFC 3339 | likewise |
+/// | `500ms`, `30s`, `1m30s` | that time |
+/// | anything else, including `-1` and `soon` | `None` |
 ///
 /// Surrounding spaces are ignored.
 ///
@@ -55,6 +61,8 @@ use crate::base::clock;
 /// assert_eq!(parse("120", now), Some(Duration::from_secs(120)));
 /// assert_eq!(parse("1.5", now), Some(Duration::from_millis(1_500)));
 /// assert_eq!(parse("Thu, 01 Jan 1970 00:00:30 GMT", now), Some(Duration::from_secs(30)));
+/// assert_eq!(parse("1970-01-01T00:00:30Z", now), Some(Duration::from_secs(30)));
+/// assert_eq!(parse("1m30s", now), Some(Duration::from_secs(90)));
 /// assert_eq!(parse("soon", now), None);
 ///
 /// let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_735_689_600);
@@ -66,8 +74,11 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     if let Some(wait) = number(value) {
         return Some(until(wait, 1, now));
     }
-    let then = httpdate::parse_http_date(value).ok()?;
-    Some(then.duration_since(now).unwrap_or_default())
+    let then = httpdate::parse_http_date(value).ok();
+    match then.or_else(|| retry_rules::duration::parse_date(value)) {
+        Some(then) => Some(then.duration_since(now).unwrap_or_default()),
+        None => retry_rules::duration::parse(value).ok(),
+    }
 }
 
 /// Returns how long the headers of a response ask callers to wait: the first wait above zero in the
@@ -156,14 +167,32 @@ const HEADERS: &[&[Header]] = &[
     &[asks("x-ms-retry-after-ms", millis)],
     &[asks("x-amz-retry-after", whole_millis)],
     &[asks("retry-after", parse)],
-    &[asks_unless_left("x-ratelimit-reset-after", "x-ratelimit-remaining", seconds)],
+    &[asks_unless_left("x-ratelimit-reset-after", "x-ratelimit-remaining", parse)],
     &[resets("x-ratelimit-reset", "x-ratelimit-remaining", parse)],
     &[resets("x-rate-limit-reset", "x-rate-limit-remaining", parse)],
     &[asks("ratelimit", rate_limit)],
     &[resets("ratelimit-reset", "ratelimit-remaining", parse)],
     &[
-        resets("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests", units),
-        resets("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", units),
+        resets("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests", parse),
+        resets("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", parse),
+    ],
+    &[
+        resets(
+            "anthropic-ratelimit-requests-reset",
+            "anthropic-ratelimit-requests-remaining",
+            parse,
+        ),
+        resets("anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining", parse),
+        resets(
+            "anthropic-ratelimit-input-tokens-reset",
+            "anthropic-ratelimit-input-tokens-remaining",
+            parse,
+        ),
+        resets(
+            "anthropic-ratelimit-output-tokens-reset",
+            "anthropic-ratelimit-output-tokens-remaining",
+            parse,
+        ),
     ],
 ];
 
@@ -180,11 +209,6 @@ fn millis(value: &str, now: SystemTime) -> Option<Duration> {
 /// `250`.
 fn whole_millis(value: &str, now: SystemTime) -> Option<Duration> {
     if value.contains('.') { None } else { millis(value, now) }
-}
-
-/// `6m0s`, `1.5s`, `20ms`.
-fn units(value: &str, _: SystemTime) -> Option<Duration> {
-    retry_rules::duration::parse(value).ok()
 }
 
 /// The longest wait for a limit that is used up, in both forms of the draft's `RateLimit`:
@@ -300,8 +324,9 @@ mod tests {
             (".5", None),
             ("1.5.0", None),
             ("1.-5", None),
-            ("1s", None),
-            ("7 seconds", None),
+            ("1s", Some(1)),
+            ("7 seconds", Some(7)),
+            ("1m30s", Some(90)),
             ("1 2", None),
             ("0x10", None),
             ("1e3", None),
@@ -314,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read_in_all_three_forms() {
+    fn dates_are_read_in_all_four_forms() {
         // 23:59:00, 59 seconds before.
         let now = at(946_684_740);
         for value in [
@@ -322,13 +347,16 @@ mod tests {
             "Friday, 31-Dec-99 23:59:59 GMT",
             "Fri Dec 31 23:59:59 1999",
             "\t Fri, 31 Dec 1999 23:59:59 GMT ",
+            "1999-12-31T23:59:59Z",
+            "1999-12-31T23:59:59.000Z",
         ] {
             assert_eq!(parse(value, now), Some(SECOND * 59), "{value:?}");
         }
         for value in [
             "Fri, 31 Dec 1999 23:59:59",
             "Fri, 32 Dec 1999 23:59:59 GMT",
-            "1999-12-31T23:59:59Z",
+            "1999-12-31T23:59:59",
+            "1999-12-31T25:59:59Z",
             "Fri, 31 Dec 1999 23:59:59 +0200",
         ] {
             assert_eq!(parse(value, now), None, "{value:?}");
@@ -473,6 +501,24 @@ mod tests {
             (vec![("retry-after-ms", "250"), ("retry-after", "9")], 250),
             (vec![("retry-after-ms", "soon"), ("retry-after", "9")], 9_000),
             (vec![date, ("retry-after-ms", &format!("{reset}250"))], 90_250),
+            (vec![("retry-after", "500ms")], 500),
+            (vec![date, ("retry-after", "2010-09-09T00:00:30Z")], 30_000),
+            (
+                vec![("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1.5")],
+                1_500,
+            ),
+            (
+                vec![
+                    date,
+                    ("anthropic-ratelimit-requests-remaining", "0"),
+                    ("anthropic-ratelimit-requests-reset", "2010-09-09T00:00:20Z"),
+                    ("anthropic-ratelimit-tokens-remaining", "0"),
+                    ("anthropic-ratelimit-tokens-reset", "2010-09-09T00:00:40Z"),
+                    ("anthropic-ratelimit-input-tokens-remaining", "7"),
+                    ("anthropic-ratelimit-input-tokens-reset", "2010-09-09T00:01:00Z"),
+                ],
+                40_000,
+            ),
             (vec![("x-ms-retry-after-ms", "100")], 100),
             (vec![("retry-after-ms", "0"), ("x-ms-retry-after-ms", "1.5")], 1),
             (vec![("x-amz-retry-after", "1500")], 1_500),

@@ -46,10 +46,13 @@ use retry_workflow::{
 };
 
 /// The record of a job's workflow file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// The absolute path of the file.
     pub(crate) file: PathBuf,
+    /// The same with all links resolved, when the job was started: it identifies the file.
+    #[serde(default)]
+    pub(crate) canonical: PathBuf,
     /// The mode of the file: a job cannot be resumed in another mode.
     pub(crate) mode: String,
     /// The job that this one reduces.
@@ -66,7 +69,14 @@ impl Origin {
     /// The origin of a job that is started from this file.
     pub(crate) fn file(file: &WorkflowFile) -> Self {
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
-        Self { file: path, mode: file.mode().to_owned(), reduces: None }
+        let canonical = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Self { file: path, canonical, mode: file.mode().to_owned(), reduces: None }
+    }
+
+    /// Returns whether a job was started from the same file, in the same mode.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let whole = self.reduces.is_none() && other.reduces.is_none();
+        whole && self.canonical == other.canonical && self.mode == other.mode
     }
 
     /// Returns the noun for the items of the job.
@@ -560,8 +570,8 @@ fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner 
 
 /// Finds or creates a job that is part of another one: its `setup` or its `reduce`.
 async fn part(store: &dyn Store, of: &Job, id: &str, name: &str) -> Result<Job, StoreError> {
-    let file = Origin::read(of).map_or_else(PathBuf::new, |origin| origin.file);
-    let origin = Origin { file, mode: "standard".to_owned(), reduces: Some(of.id.clone()) };
+    let whole = Origin::read(of).unwrap_or_default();
+    let origin = Origin { mode: "standard".to_owned(), reduces: Some(of.id.clone()), ..whole };
     Job::find_or_create(store, id, name, origin.to_json()).await
 }
 

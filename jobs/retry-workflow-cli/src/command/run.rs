@@ -70,7 +70,7 @@ pub(super) async fn run(
     let mut exit = Exit::Success;
     let (job, other) = loop {
         let origin = Origin::file(&file);
-        let is_unclosed = |job: &Job, of: &Origin| *of == origin && !closed.contains(&job.id);
+        let is_unclosed = |job: &Job, of: &Origin| of.is_same(&origin) && !closed.contains(&job.id);
         let unfinished = latest_open(&*store, is_unclosed).await?.map(|job| job.id);
         let known = (unfinished.clone(), &*closed);
         let (job, is_shared) =
@@ -87,7 +87,19 @@ pub(super) async fn run(
             _ => None,
         };
         let Some(closing) = closing else {
-            let found = ready(&*store, job, None, how.restart_items).await?;
+            let before = Origin::read(&job).filter(|_| !is_shared).map(|of| of.canonical);
+            let before = before.filter(|before| *before != origin.canonical);
+            if let Some(before) = before {
+                notify(&format!(
+                    "{} was started from {}, and continues with {}",
+                    one_line(&job.id),
+                    before.display(),
+                    origin.canonical.display()
+                ));
+            }
+            // The job follows the path: a link may be gone by the time of a `resume`.
+            let file = (!is_shared).then_some(path);
+            let found = ready(&*store, job, file, how.restart_items).await?;
             return Ok(exit.max(work(&store, found, how, screen).await?.exit));
         };
         let id = job.id.clone();
@@ -110,8 +122,36 @@ pub(super) async fn run(
             argument(&other)
         ));
     }
+    if let Some(why) = left_behind(&*store, &file).await? {
+        notify(&why);
+    }
     let new = Work { job, file, checked, is_moved: false, is_closing: false };
     Ok(exit.max(work(&store, new, how, screen).await?.exit))
+}
+
+/// Returns why a new job is started, although a job that has not ended was started from the same
+/// path: the mode has changed, or the path leads to another file.
+async fn left_behind(
+    store: &dyn Store,
+    file: &WorkflowFile,
+) -> Result<Option<String>, CommandError> {
+    let origin = Origin::file(file);
+    let is_left = |_: &Job, of: &Origin| {
+        let is_here = of.canonical == origin.canonical || of.file == origin.file;
+        is_here && of.reduces.is_none() && !of.is_same(&origin)
+    };
+    let Some(job) = latest_open(store, is_left).await? else { return Ok(None) };
+    let id = one_line(&job.id);
+    Ok(Origin::read(&job).map(|of| match runner::fits(&of, file) {
+        Err(why) => format!("this starts a new job, although {id} has not ended: {why}"),
+        Ok(()) => format!(
+            "this starts a new job, although {id} has not ended: {} led to {} when that one began; \
+             to continue it with this file: --job-id {} --continue",
+            of.file.display(),
+            of.canonical.display(),
+            argument(&job.id)
+        ),
+    }))
 }
 
 /// A reason for which `run --continue` only brings a job to its end, and then starts a new one.

@@ -47,25 +47,34 @@ pub(super) async fn choose(
     notify: impl Fn(&str),
 ) -> Result<Chosen, CommandError> {
     let origin = Origin::file(file);
+    // `--job-id ID --continue` takes over a job of this name that another path has started.
+    let (mine, name) = (origin.clone(), file.name().to_owned());
+    let taken = begin.job_id.clone().filter(|_| begin.continues);
+    let is_mine = move |job: &Job| {
+        let is_taken = taken.as_ref() == Some(&job.id) && job.name == name;
+        Origin::read(job).is_some_and(|of| {
+            of.is_same(&mine) || is_taken && of.mode == mine.mode && of.reduces.is_none()
+        })
+    };
     let mut has_notified = false;
     let started = Instant::now();
     loop {
         let now = store.now();
         let until = now + SHORTEST;
-        let (mine, open, closed) = (origin.clone(), unfinished.clone(), closed.to_owned());
+        let (is_my_job, open, closed) = (is_mine.clone(), unfinished.clone(), closed.to_owned());
         let (wanted, continues) = (begin.job_id.clone(), begin.continues);
         // The jobs that the choice has seen: there may be others a moment later.
         let others = Arc::new(Mutex::new(None));
         let seen = Arc::clone(&others);
         let choose = move |jobs: &[Job]| {
-            let running = running(jobs, &mine, now);
+            let running = running(jobs, &is_my_job, now);
             seen.lock().clone_from(&running);
             running.map(|(id, _)| id).or_else(|| wanted.clone()).or_else(|| {
                 let has_not_ended = |job: &&Job| {
                     (job.status != JobStatus::Finished || open.as_ref() == Some(&job.id))
                         && !closed.contains(&job.id)
                 };
-                let of_file = jobs.iter().rev().filter(|job| is_of(job, &mine));
+                let of_file = jobs.iter().rev().filter(|job| is_my_job(job));
                 of_file.filter(|_| continues).find(has_not_ended).map(|job| job.id.clone())
             })
         };
@@ -81,12 +90,12 @@ pub(super) async fn choose(
             (None, _) => {
                 if begin.job_id.is_some() {
                     if begin.if_ended == IfEnded::Report
-                        && is_of(&job, &origin)
+                        && is_mine(&job)
                         && !runner::is_open(store, &job).await?
                     {
                         return Ok(Chosen::Ended(job));
                     }
-                    check(store, &job, &origin, begin.continues, flag).await?;
+                    check(store, &job, file, is_mine(&job), begin.continues, flag).await?;
                 }
                 // Another process may have reserved the job in between.
                 if Job::reserve(store, &job.id, now, until).await? {
@@ -136,16 +145,22 @@ pub(super) async fn choose(
 async fn check(
     store: &dyn Store,
     job: &Job,
-    origin: &Origin,
+    file: &WorkflowFile,
+    is_mine: bool,
     continues: bool,
     flag: &str,
 ) -> Result<(), CommandError> {
     let id = one_line(&job.id);
-    let why = if !is_of(job, origin) {
-        format!(
-            "there is already a job {id}, which belongs to another file: choose another \
-                 --job-id"
-        )
+    let why = if !is_mine {
+        let why = Origin::read(job).map_or(Ok(()), |of| runner::fits(&of, file));
+        let cure = match why {
+            Err(why) => return Err(CommandError::Usage(format!("{id}: {why}"))),
+            Ok(()) if job.name == file.name() && !continues => {
+                "continue it with this one by --continue, or choose another --job-id"
+            }
+            Ok(()) => "choose another --job-id",
+        };
+        format!("there is already a job {id}, which belongs to another file: {cure}")
     } else if !runner::is_open(store, job).await? {
         format!(
             "{id} has ended: choose another --job-id, have its end reported with --if-ended report, \
@@ -163,21 +178,19 @@ async fn check(
     Err(CommandError::Usage(why))
 }
 
-fn is_of(job: &Job, origin: &Origin) -> bool {
-    Origin::read(job).as_ref() == Some(origin)
-}
-
-/// The job of a file that another process is working on, directly or through its `reduce`, with
-/// the worker in that process.
-fn running(jobs: &[Job], origin: &Origin, now: Timestamp) -> Option<(String, WorkerRecord)> {
+/// The job that another process is working on, directly or through its `reduce`, with the worker in
+/// that process.
+fn running(
+    jobs: &[Job],
+    is_mine: &impl Fn(&Job) -> bool,
+    now: Timestamp,
+) -> Option<(String, WorkerRecord)> {
     jobs.iter().rev().find_map(|job| {
         let worker = job.workers.iter().find(|worker| worker.is_live(now))?;
-        let of = Origin::read(job)?;
-        let id = match of.reduces {
-            Some(reduced) if of.file == origin.file => reduced,
-            None if of == *origin => job.id.clone(),
-            _ => return None,
+        let whole = match Origin::read(job)?.reduces {
+            Some(reduced) => jobs.iter().find(|job| job.id == reduced)?,
+            None => job,
         };
-        Some((id, worker.clone()))
+        is_mine(whole).then(|| (whole.id.clone(), worker.clone()))
     })
 }

@@ -1,7 +1,7 @@
 //! `run --continue` and `--if-running`: what `run` does if a job of the same file has not ended, or
 //! another process is working on it.
 
-use super::support::{Place, Running, until};
+use super::support::{Place, Running, stores, until};
 
 fn place(work: &str) -> Place {
     let ids: Vec<_> = (0..8).map(|id| format!("item-{id}")).collect();
@@ -144,7 +144,7 @@ fn a_job_has_the_id_that_it_is_given() {
     let again = place.ends(2, &nightly);
     again.says("there is already a job night 2026-11-22 of this file, which has not ended");
     again.says("resume it with --continue, or choose another --job-id");
-    place.write("other.yml", &place.read("job.yml"));
+    place.write("other.yml", &place.read("job.yml").replace("name: job", "name: other"));
     let other = place.ends(2, &["run", "other.yml", "--continue", "--job-id", "night 2026-11-22"]);
     other.says("which belongs to another file: choose another --job-id");
     let went_on = place.ends(0, &[&nightly[..], &["--continue"]].concat());
@@ -158,6 +158,72 @@ fn a_job_has_the_id_that_it_is_given() {
     // The requested job is started, whatever others there are.
     place.ends(0, &["run", "job.yml", "--continue", "--job-id", "job-7"]).says("job job-7: ");
     place.ends(0, &["run", "job.yml"]).says("job job-8: ");
+}
+
+#[test]
+fn a_file_is_the_same_whatever_path_leads_to_it() {
+    for store in stores() {
+        let place = place(HELD).on(store);
+        std::fs::create_dir(place.path("sub")).unwrap();
+        std::os::unix::fs::symlink(place.path("job.yml"), place.path("link.yml")).unwrap();
+        let running = place.spawn(&["run", "job.yml"]);
+        until("some have begun", || place.read("log").lines().count() >= 2);
+        for path in ["sub/../job.yml", "link.yml"] {
+            place.ends(4, &["run", path]).says("job-1 of this file is running");
+        }
+        running.signal("INT");
+        place.write("go", "");
+        assert_eq!(running.ended().code, Some(1));
+        let ran = place.ends(0, &["run", "link.yml", "--continue"]);
+        ran.says("job job-1: link.yml").says("8 succeeded, of 8");
+        assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
+    }
+}
+
+#[test]
+fn a_job_with_a_given_id_continues_with_the_file_of_the_next_release() {
+    for store in stores() {
+        let place = place(HELD).on(store);
+        let release = |number: &str| {
+            let folder = place.path(number);
+            std::fs::create_dir_all(&folder).unwrap();
+            for name in ["job.yml", "items.json", "work.sh"] {
+                std::fs::copy(place.path(name), folder.join(name)).unwrap();
+            }
+            let _ = std::fs::remove_file(place.path("current"));
+            std::os::unix::fs::symlink(&folder, place.path("current")).unwrap();
+        };
+        release("1");
+        let nightly = ["run", "current/job.yml", "--continue", "--job-id", "night"];
+        let running = place.spawn(&nightly);
+        until("some have begun", || place.read("1/log").lines().count() >= 2);
+        running.signal("INT");
+        place.write("1/go", "");
+        assert_eq!(running.ended().code, Some(1));
+        let done = place.read("1/log").lines().count();
+        release("2");
+        place.write("2/go", "");
+        let ran = place.ends(0, &nightly);
+        ran.says("night was started from ").says("8 succeeded, of 8");
+        assert_eq!(place.read("2/log").lines().count(), 8 - done);
+        place.ends(2, &nightly).says("night has ended");
+    }
+}
+
+#[test]
+fn a_change_of_the_mode_is_mentioned_by_the_next_job() {
+    let place = place(HELD);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("some have begun", || place.read("log").lines().count() >= 2);
+    running.signal("INT");
+    place.write("go", "");
+    assert_eq!(running.ended().code, Some(1));
+    place.write("job.yml", "name: job\nmode: standard\ncommands:\n- shell: 'true'\n");
+    let ran = place.ends(0, &["run", "job.yml", "--continue"]);
+    ran.says("job job-2: ").says("although job-1 has not ended: ");
+    ran.says("now says `mode: standard`, but the job was started with mode mapreduce");
+    let named = ["run", "job.yml", "--continue", "--job-id", "job-1"];
+    place.ends(2, &named).says("now says `mode: standard`");
 }
 
 /// As a supervisor starts them: each process again until it ends with code 0 or 3.
@@ -178,7 +244,7 @@ fn a_worker_that_is_started_again_after_the_end_of_its_job_reports_that_end() {
     assert_eq!(place.object(&reports)["status"]["status"], "finished");
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 9));
     // A job of another file is left alone.
-    place.write("other.yml", &place.read("job.yml"));
+    place.write("other.yml", &place.read("job.yml").replace("name: job", "name: other"));
     let other = [&["run", "other.yml"], &reports[2..]].concat();
     place.ends(2, &other).says("which belongs to another file");
     place.ends(2, &["run", "job.yml", "--if-ended", "report"]).says("--job-id");

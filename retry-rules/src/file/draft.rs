@@ -173,14 +173,19 @@ impl<'de, C: Config> Deserialize<'de> for Draft<C> {
     }
 }
 
-/// Writes the settings that differ from the default, except those that the rules call useless.
+/// Writes the settings that differ from the default, except those that the rules call useless beside
+/// these fields.
 ///
 /// # Errors
 /// The format cannot write them.
-pub fn write<C: Config, M: SerializeMap>(config: &C, map: &mut M) -> Result<(), M::Error> {
+pub fn write<C: Config, M: SerializeMap>(
+    config: &C,
+    beside: Fields,
+    map: &mut M,
+) -> Result<(), M::Error> {
     let default = C::default();
     // Both settings of slow calls are written, one after the other.
-    let of_rules = config.broken(Fields::NONE).with(Rule::SlowCallAlone);
+    let of_rules = config.broken(beside).with(Rule::SlowCallAlone);
     for setting in C::settings() {
         let parts = setting.parts.iter().map(|part| (*part, part.name()));
         for (field, key) in [(setting.field, setting.keys[0])].into_iter().chain(parts) {
@@ -190,7 +195,7 @@ pub fn write<C: Config, M: SerializeMap>(config: &C, map: &mut M) -> Result<(), 
             else {
                 continue;
             };
-            if config.broken(Fields::NONE.with(field)).difference(of_rules).is_empty() {
+            if config.broken(beside.with(field)).difference(of_rules).is_empty() {
                 map.serialize_entry(key, &value)?;
             }
         }
@@ -210,7 +215,7 @@ macro_rules! in_files {
         impl Serialize for $Config {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut map = serializer.serialize_map(None)?;
-                write(self, &mut map)?;
+                write(self, Fields::NONE, &mut map)?;
                 map.end()
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use retry_rules::file::{self, Draft, InvalidKeys, Keys};
 use retry_rules::matchers::{Covered, covered, never_retried};
 use retry_rules::suggest::shortened;
-use retry_rules::{Field, Policy, Style};
+use retry_rules::{Field, Fields, Policy, Style};
 use serde::de::value::{SeqAccessDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap as _;
@@ -326,7 +326,8 @@ impl<'de> Visitor<'de> for MatcherList {
 impl Serialize for RetryConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        file::write(&self.bare_policy, &mut map)?;
+        let uncounted = self.uncounted.map(|_| Field::Uncounted);
+        file::write(&self.bare_policy, Fields::from_slice(uncounted.as_slice()), &mut map)?;
         for (key, list) in [("retry_on", &self.retry_on), ("abort_on", &self.abort_on)] {
             if let Some(list) = list {
                 map.serialize_entry(key, &effective(list))?;

@@ -328,6 +328,19 @@ async fn a_wait_of_zero_that_only_a_budget_bounds_falls_to_the_curve() {
 }
 
 #[test]
+fn a_file_is_written_as_it_was_read() {
+    for kinds in [vec!["rate_limit"], vec!["transient"], vec!["connect", "timeout"]] {
+        let kinds = serde_json::to_value(kinds).unwrap();
+        let file = serde_json::json!({ "attempts": 1, "retry_budget": "1h", "uncounted": kinds });
+        let config: RetryConfig = serde_json::from_value(file).unwrap();
+        let written: RetryConfig =
+            serde_json::from_value(serde_json::to_value(&config).unwrap()).unwrap();
+        assert_eq!(written.uncounted, config.uncounted);
+        assert_eq!(written.bare_policy, config.bare_policy);
+    }
+}
+
+#[test]
 fn a_stored_call_keeps_the_number() {
     let policy = Policy::new().attempts(2).budget(HOUR);
     let retrier = Retrier::new(policy).uncounted(Class::RATE_LIMIT).classified();

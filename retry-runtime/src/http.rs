@@ -26,6 +26,7 @@
 
 mod check_body;
 pub mod retry_after;
+mod wait_in_body;
 
 use core::error::Error;
 use core::fmt;
@@ -204,6 +205,10 @@ impl StatusError {
 
     /// Adds the body of the response, or as much of it as is kept: its first 2 KiB.
     ///
+    /// If no header asks for a wait, and the failure is a rate limit or a server error, the wait is the
+    /// one that a field of a JSON body states, such as `retry_after`, `retryAfterMs` or `retryDelay`:
+    /// at the top, or in `error`, `errors`, `details` or `parameters`.
+    ///
     /// [`check_body`] does this for clients that are async. This is for the others:
     ///
     /// ```
@@ -233,6 +238,14 @@ impl StatusError {
         body.truncate(end);
         if !body.trim().is_empty() {
             self.details_mut().body = Some(body);
+        }
+        let may_ask = match self.status {
+            StatusCode::FORBIDDEN => self.is_forbidden_limit(),
+            StatusCode::TOO_MANY_REQUESTS => self.quota_code().is_none(),
+            status => status.is_server_error(),
+        };
+        if self.retry_after.is_none() && may_ask {
+            self.retry_after = self.body().and_then(wait_in_body::wait_in_body);
         }
         self
     }
@@ -410,6 +423,22 @@ mod tests {
 
     fn response(status: u16) -> Response<()> {
         Response::builder().status(status).header("retry-after", "2").body(()).unwrap()
+    }
+
+    #[test]
+    fn a_body_states_a_wait_where_no_header_does() {
+        const BODY: &str = r#"{"error": {"retry_after": 7}}"#;
+        let of = |status: u16, asked: Option<u64>| {
+            let status = StatusCode::from_u16(status).unwrap();
+            StatusError::new(status, asked.map(Duration::from_secs)).with_body(BODY)
+        };
+        let wait = |status, asked| of(status, asked).retry_after().map(|wait| wait.as_secs());
+        assert_eq!((wait(429, None), wait(503, None)), (Some(7), Some(7)));
+        assert_eq!((wait(429, Some(2)), wait(404, None), wait(403, None)), (Some(2), None, None));
+        assert_eq!(of(429, None), of(429, Some(7)), "the wait is part of the equality");
+        let used_up = StatusError::new(StatusCode::TOO_MANY_REQUESTS, None)
+            .with_body(r#"{"code": "insufficient_quota", "retry_after": 7}"#);
+        assert_eq!(used_up.retry_after(), None);
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn seconds(value: &str, now: SystemTime) -> Option<Duration> {
 }
 
 /// `250`, `250.5`.
-fn millis(value: &str, now: SystemTime) -> Option<Duration> {
+pub(super) fn millis(value: &str, now: SystemTime) -> Option<Duration> {
     Some(until(number(value)?, 1_000, now))
 }
 

@@ -1,0 +1,184 @@
+//! The wait that a field of JSON states in the body of a failed response.
+//!
+//! The body may be cut anywhere, so it is scanned for keys and values instead of being parsed.
+
+use core::time::Duration;
+use std::time::SystemTime;
+
+use super::retry_after::{millis, parse};
+use crate::base::clock;
+
+/// The keys of objects that may contain a wait, besides the outermost one.
+const AROUND: [&str; 4] = ["error", "parameters", "details", "errors"];
+
+/// Returns the first wait above zero that a field of the body states: at the top, or in an object or
+/// a list of [`AROUND`].
+pub(super) fn wait_in_body(body: &str) -> Option<Duration> {
+    let mut scanner = Scanner { rest: body, key: "", around: Vec::new() };
+    let now = clock::wall();
+    let mut stated = core::iter::from_fn(|| scanner.next_field());
+    stated.find_map(|(key, value)| wait_of(key, value, now).filter(|wait| !wait.is_zero()))
+}
+
+/// The wait that a field states.
+fn wait_of(key: &str, value: &str, now: SystemTime) -> Option<Duration> {
+    match key {
+        "retry_after_ms" | "retryAfterMs" => millis(value.trim(), now),
+        "retry_after" | "retryAfter" | "retry_after_seconds" | "retryDelay" => parse(value, now),
+        _ => None,
+    }
+}
+
+/// Reads the fields of JSON that may be cut.
+struct Scanner<'a> {
+    rest: &'a str,
+    /// The key of the value that follows.
+    key: &'a str,
+    /// For each open object and list: set if it is a list, and if its fields count.
+    around: Vec<(bool, bool)>,
+}
+
+impl<'a> Scanner<'a> {
+    /// Returns the next field whose value is a text or a number, and which may state a wait.
+    fn next_field(&mut self) -> Option<(&'a str, &'a str)> {
+        loop {
+            let value = self.next_value()?;
+            if self.around.last() == Some(&(false, true)) {
+                return Some((self.key, value));
+            }
+        }
+    }
+
+    /// Returns the next value that is a text or a number, or `None` at the end.
+    fn next_value(&mut self) -> Option<&'a str> {
+        loop {
+            let first = self.rest.chars().next()?;
+            let is_number = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+            match first {
+                '"' => {
+                    let text = self.text()?;
+                    match self.rest.trim_start().strip_prefix(':') {
+                        Some(rest) => (self.key, self.rest) = (text, rest),
+                        None => return Some(text),
+                    }
+                }
+                _ if is_number(first) => {
+                    // What is cut may go on: `3` of `30`.
+                    let end = self.rest.find(|c| !is_number(c))?;
+                    return Some(self.skip(end));
+                }
+                '{' | '[' => {
+                    let counts = match self.around.last() {
+                        None => true,
+                        // An entry has no key of its own.
+                        Some((true, counts)) => *counts,
+                        Some((false, counts)) => *counts && AROUND.contains(&self.key),
+                    };
+                    self.around.push((first == '[', counts));
+                    self.skip(1);
+                }
+                _ => {
+                    if matches!(first, '}' | ']') {
+                        self.around.pop();
+                    }
+                    self.skip(first.len_utf8());
+                }
+            }
+        }
+    }
+
+    /// Skips a text in quotes, and returns what is in it, or `None` if it does not end.
+    fn text(&mut self) -> Option<&'a str> {
+        let mut is_escaped = false;
+        let end = self.rest[1..].find(|c| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        })?;
+        let quoted = self.skip(end + 2);
+        Some(&quoted[1..=end])
+    }
+
+    fn skip(&mut self, bytes: usize) -> &'a str {
+        let (skipped, rest) = self.rest.split_at(bytes);
+        self.rest = rest;
+        skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODIES: [(&str, Option<u64>); 15] = [
+        (
+            r#"{"message": "You are being rate limited.", "retry_after": 64.57, "global": false}"#,
+            Some(64_570),
+        ),
+        (r#"{"ok":false,"error_code":429,"parameters":{"retry_after":5}}"#, Some(5_000)),
+        (
+            r#"{"error":{"code":429,"details":[{"@type":"a"},{"@type":"RetryInfo","retryDelay":"37s"}]}}"#,
+            Some(37_000),
+        ),
+        (r#"{"error":{"retry_after_ms":1500,"type":"x"}}"#, Some(1_500)),
+        (r#"{"retryAfterMs":"250"}"#, Some(250)),
+        (r#"{"errors":[{"retry_after_seconds":"0.5"}]}"#, Some(500)),
+        (r#"{"retryAfter": 0, "error": {"retry_after": 7}}"#, Some(7_000)),
+        (r#"[{"retry_after": 7}]"#, Some(7_000)),
+        (r#"{"settings": {"retry_after": 7}}"#, None),
+        (r#"{"message": "\"retry_after\": 7"}"#, None),
+        (r#"{"retry_after": {"seconds": 7}}"#, None),
+        (r#"{"retry_after": -1, "retry_after_ms": null}"#, None),
+        ("retry_after: 7", None),
+        (r#""retry_after": 7"#, None),
+        ("", None),
+    ];
+
+    #[test]
+    fn the_first_field_with_a_wait_counts() {
+        for (body, millis) in BODIES {
+            assert_eq!(wait_in_body(body), millis.map(Duration::from_millis), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_cut_body_states_its_wait_or_none() {
+        for (body, _) in BODIES {
+            let whole = wait_in_body(body);
+            for (end, _) in body.char_indices() {
+                let cut = wait_in_body(&body[..end]);
+                assert!(cut.is_none() || cut == whole, "{cut:?} of {}", &body[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_scanned_to_its_end() {
+        let pieces = [
+            "{",
+            "}",
+            "[",
+            "]",
+            "\"",
+            "\\",
+            ":",
+            ",",
+            " ",
+            "é",
+            "7",
+            "1e9",
+            "retry_after",
+            "error",
+            "null",
+        ];
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            let mut body = String::new();
+            for _ in 0..24 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                body.push_str(pieces[(seed >> 33) as usize % pieces.len()]);
+            }
+            let _ = wait_in_body(&body);
+        }
+    }
+}

@@ -63,6 +63,8 @@ pub use self::decider::{Classified, Decider, ForError, Opaque, Readable, ReadsCl
 pub(crate) use self::operation::Operation;
 pub use self::run::Run;
 #[cfg(feature = "tower")]
+pub(crate) use self::settings::NeedsDriver;
+#[cfg(feature = "tower")]
 pub(crate) use self::values::FailedValue;
 pub use self::values::{AllSucceed, RetryOnValue, Values};
 pub use crate::classify::fault::Fault;

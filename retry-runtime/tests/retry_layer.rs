@@ -358,6 +358,22 @@ async fn a_probe_that_is_dropped_gives_its_permit_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_closed_breaker_counts_first_attempts_that_were_pending() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new()));
+    let script = [FailsLate(secs(1), "busy"), Fails("busy"), Hangs];
+    let shop = Shop::with(script).opening([Ok(secs(2))]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new().attempts(2)).breaker(Arc::clone(&breaker));
+    let mut shop = RetryLayer::new(retrier).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap_err().attempts(), 2);
+    assert_eq!(breaker.snapshot().consecutive_failures, 2);
+    assert!(tokio::time::timeout(secs(1), buy(&mut shop, &books)).await.is_err());
+    assert_eq!(breaker.snapshot().consecutive_failures, 2, "a dropped call counts for nothing");
+    buy(&mut shop, &books).await.unwrap();
+    assert_eq!(breaker.snapshot().consecutive_failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_timeout_cuts_off_an_attempt_and_its_wait_for_readiness() {
     let shop = Shop::with([Hangs]).opening([Ok(secs(0)), Ok(secs(60))]);
     let books = Arc::clone(&shop.books);

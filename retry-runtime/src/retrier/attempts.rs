@@ -342,6 +342,17 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
         calling.drive(driver, lent, cx, failed)
     }
 
+    /// Polls the first attempt of a call that has no driver yet.
+    #[cfg(feature = "tower")]
+    #[inline]
+    pub(crate) fn poll_first<Op: Operation<Fut, T, E>>(
+        first: Pin<&mut Option<Fut>>,
+        operation: &mut Op,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, E>> {
+        OperationSlots { operation, first, extra: &mut None }.poll(0, cx)
+    }
+
     /// Polls the call of a plain retrier, of which nothing else is stored but its waits.
     #[cfg(feature = "tower")]
     #[cold]

@@ -21,6 +21,8 @@ use crate::outcome::ended::{Ended, Reason};
 use crate::outcome::error::RetryError;
 #[cfg(feature = "tower")]
 use crate::outcome::interrupted::AttemptError;
+#[cfg(feature = "tower")]
+use crate::protect::breaker::Permit;
 
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call. Await the result, after
@@ -127,7 +129,7 @@ impl<D, V> Retrier<D, V> {
         &self.common.settings
     }
 
-    /// Returns the value of the first attempt of a plain retrier.
+    /// Returns the value of a first attempt that had this permit, which is taken if it has succeeded.
     ///
     /// # Errors
     /// The outcome of the attempt, which has failed.
@@ -136,12 +138,13 @@ impl<D, V> Retrier<D, V> {
     pub(crate) fn value<T, E>(
         &self,
         outcome: Result<T, E>,
+        permit: &mut Option<Permit<'_>>,
     ) -> Result<T, FailedOutcome<T, E, V::Failure>>
     where
         V: Values<T>,
     {
         let value = self.common.value(outcome)?;
-        self.common.settings.succeeded_first(None);
+        self.common.settings.succeeded_first(permit.take());
         Ok(value)
     }
 

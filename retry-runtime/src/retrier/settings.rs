@@ -49,7 +49,7 @@ pub(crate) struct Common<V> {
 }
 
 /// A call that needs a driver from its first attempt on.
-pub(super) struct NeedsDriver;
+pub(crate) struct NeedsDriver;
 
 impl RetrierSettings {
     pub(super) const fn new(policy: Policy) -> Self {
@@ -140,7 +140,7 @@ impl RetrierSettings {
     /// # Errors
     /// The attempt has limits or hedges, or its breaker is not closed.
     #[inline(never)]
-    pub(super) fn admit_first(&self) -> Result<Option<Permit<'_>>, NeedsDriver> {
+    pub(crate) fn admit_first(&self) -> Result<Option<Permit<'_>>, NeedsDriver> {
         match Self::breaker(Some(self)) {
             _ if self.needs_timer => Err(NeedsDriver),
             Some(breaker) => breaker.admit_closed().map(Some).map_err(|_| NeedsDriver),

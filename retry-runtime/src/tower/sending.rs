@@ -48,11 +48,21 @@ impl<'p, S: Service<Q>, Q, C: Requests<Q>> Sending<'p, S, Q, C> {
         Self { source, requests, policy, awaits_readiness, counts_all }
     }
 
-    /// Begins the first attempt.
+    /// Begins the first attempt: the caller has waited until the service is ready.
     #[inline]
     pub(super) fn first(&mut self) -> Option<S::Future> {
         self.prepare(1);
         self.send()
+    }
+
+    /// Begins attempt `number`, unless the call has to wait until the service is ready.
+    #[inline]
+    pub(super) fn begin(&mut self, number: u32) -> Option<S::Future> {
+        if number == 1 && !self.awaits_readiness {
+            return self.first();
+        }
+        self.prepare(number);
+        None
     }
 
     /// Determines whether the request has to be kept after this attempt.
@@ -78,14 +88,7 @@ where
     type Output = Result<S::Response, RetryError<S::Error>>;
 
     fn begin(&mut self, number: u32, _: impl FnOnce() -> Attempt, _: Seal) -> Option<S::Future> {
-        match number {
-            // The caller has waited until the service is ready.
-            1 if !self.awaits_readiness => self.first(),
-            attempt => {
-                self.prepare(attempt);
-                None
-            }
-        }
+        self.begin(number)
     }
 
     fn poll_begun(&mut self, cx: &mut Context<'_>, _: Seal) -> Poll<Result<S::Future, S::Error>> {

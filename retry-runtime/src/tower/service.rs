@@ -11,10 +11,11 @@ use tower_service::Service;
 use super::RetryLayer;
 use super::requests::{ByClone, Requests};
 use super::sending::{Sending, Source};
+use crate::call::driver::Driver;
 use crate::call::session::Session;
 use crate::outcome::error::RetryError;
 use crate::retrier::attempts::Progress;
-use crate::retrier::{AllSucceed, Decider, Readable, Values};
+use crate::retrier::{AllSucceed, Decider, NeedsDriver, Readable, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
 ///
@@ -203,7 +204,7 @@ where
                 let retrier = &parts.retrier;
                 let failed = match attempt.as_mut().as_pin_mut() {
                     Some(first) if !waits.has_waited() => {
-                        match retrier.value(ready!(first.poll(cx))) {
+                        match retrier.value(ready!(first.poll(cx)), &mut None) {
                             Ok(value) => break 'call Poll::Ready(Ok(value)),
                             Err(failed) => Some(failed),
                         }
@@ -241,12 +242,34 @@ where
     async move {
         let parts = layer.parts();
         let (retrier, settings) = (&parts.retrier, parts.retrier.settings());
-        let mut progress = Progress::of(settings.driver());
+        let mut progress = None;
         // Dropped before the permits.
         let mut first = pin!(None);
         poll_fn(|cx| {
-            let (first, sending) = (first.as_mut(), &mut Sending::new(&mut source, parts));
-            progress.poll(first, sending, retrier.judge(&mut ()), Some(settings), Some(cx), None)
+            let (mut first, sending) = (first.as_mut(), &mut Sending::new(&mut source, parts));
+            let mut failed = None;
+            if progress.is_none() {
+                // If the service panics, the permit is dropped during the panic: a failure.
+                let driver = match settings.admit_first() {
+                    Ok(mut permit) => {
+                        first.set(sending.begin(1));
+                        let polled = Progress::poll_first(first.as_mut(), sending, cx);
+                        let Poll::Ready(outcome) = polled else {
+                            progress = Some(Progress::of(Driver::of_first(permit)));
+                            return Poll::Pending;
+                        };
+                        match retrier.value(outcome, &mut permit) {
+                            Ok(value) => return Poll::Ready(Ok(value)),
+                            Err(outcome) => failed = Some(outcome),
+                        }
+                        Driver::after_first(permit)
+                    }
+                    Err(NeedsDriver) => settings.driver(),
+                };
+                progress = Some(Progress::of(driver));
+            }
+            let Some(progress) = &mut progress else { unreachable!("it has begun") };
+            progress.poll(first, sending, retrier.judge(&mut ()), Some(settings), Some(cx), failed)
         })
         .await
     }

@@ -5,15 +5,18 @@ use std::future::{Future, pending, poll_fn};
 use std::io::{Error, ErrorKind};
 use std::ops::ControlFlow::Continue;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use retry_runtime::tower::RetryLayer;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Class, PastFailure, Policy, QuotaConfig, Reason, RetryError,
-    RetryQuota, State, policy, retry,
+    BreakerConfig, CircuitBreaker, Class, PastFailure, Policy, QuotaConfig, Reason, Retrier,
+    RetryError, RetryQuota, State, policy, retry, retrying,
 };
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, advance, sleep, timeout};
+use tower::{Layer as _, ServiceExt as _, service_fn};
 
 use super::{SLOW, Service};
 use crate::support::{Calls, Failure, millis, secs};
@@ -179,6 +182,76 @@ async fn each_member_that_failed_is_in_the_history_and_none_that_was_dropped() {
         let error = call(&World::new(policy, BreakerConfig::new(), script)).await.unwrap_err();
         let kept = error.history().iter().map(|it| (it.number(), it.text(), it.wait()));
         assert_eq!(kept.collect::<Vec<_>>(), history);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loser_keeps_its_wait_and_its_history_where_the_last_member_ends_in_a_value() {
+    const HEDGED: Policy = policy!(attempts = 2, hedge = "100ms");
+
+    async fn attempt(calls: &Calls) -> Result<u32, Failure> {
+        match calls.make() {
+            1 => {
+                sleep(millis(300)).await;
+                Err(Failure::SlowDown(secs(9)))
+            }
+            2 => {
+                sleep(millis(400)).await;
+                Ok(0)
+            }
+            _ => Err(Failure::Corrupt),
+        }
+    }
+    macro_rules! options {
+        ($way:ident! { $($rest:tt)* }) => {
+            $way! {
+                [
+                    name = "hedge.loser",
+                    policy = HEDGED,
+                    hedge,
+                    history = 5,
+                    retry_after = Failure::wait,
+                    retry_on = [matches(Failure::SlowDown(_)), ok(|value: &u32| *value == 0)],
+                ]
+                $($rest)*
+            }
+        };
+    }
+    macro_rules! function {
+        ([$($options:tt)*] $($function:tt)*) => { #[retry($($options)*)] $($function)* };
+    }
+    macro_rules! block {
+        ([$($options:tt)*] $($attempt:tt)*) => { retrying!($($options)* $($attempt)*) };
+    }
+    options!(function! {
+        async fn function(calls: &Calls) -> Result<u32, RetryError<Failure>> {
+            attempt(calls).await
+        }
+    });
+    let calls: [Arc<Calls>; 4] = Default::default();
+    let block = options!(block! {
+        async |_| -> Result<u32, RetryError<Failure>> { attempt(&calls[1]).await }
+    });
+    let retrier = Retrier::new(HEDGED).history(5).retry_after(Failure::wait);
+    let retrier = retrier.when(|error: &Failure| matches!(error, Failure::SlowDown(_)));
+    let retrier = retrier.retry_on_value(|value: &u32| *value == 0);
+    let of_service = Arc::clone(&calls[3]);
+    let service = RetryLayer::new(retrier.clone()).layer(service_fn(move |()| {
+        let calls = Arc::clone(&of_service);
+        async move { attempt(&calls).await }
+    }));
+    let ends = [
+        function(&calls[0]).await,
+        block.await,
+        retrier.run(|| attempt(&calls[2])).await,
+        service.oneshot(()).await,
+    ];
+    for (end, calls) in ends.into_iter().zip(&calls) {
+        assert_eq!(calls.gaps(), [millis(100), millis(9_400)]);
+        let error = end.unwrap_err();
+        let kept = error.history().iter().map(|it| (it.number(), it.wait()));
+        assert_eq!(kept.collect::<Vec<_>>(), [(1, None), (1, Some(secs(9))), (2, None)]);
+        assert_eq!(error.history()[0].text(), "slow down for 9s");
     }
 }
 

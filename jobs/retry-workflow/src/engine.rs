@@ -361,7 +361,9 @@ impl Engine {
                 }
                 EngineEvent::ClaimedSuspect(Some(lease), until) => {
                     self.ledger.changed();
-                    self.take_in(lease, true, until);
+                    if !self.leases.renew(lease.key, true, until) {
+                        self.take_in(lease, true, until);
+                    }
                 }
                 EngineEvent::ClaimedSuspect(None, _) => self.end_exclusive(),
                 EngineEvent::Renewed { keys, good, until } => {

@@ -17,10 +17,10 @@ async fn with_suspect() -> SqliteStore {
     let store = SqliteStore::in_memory();
     let now = store.now();
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
-    for second in 0..2 {
+    for (second, worker) in [(0, "one"), (1, "two")] {
         let at = now + Duration::from_secs(second);
         let one = Selection::Items { max: 1, starts: 1 };
-        store.claim("waits", "other", at, one, Duration::from_millis(1)).await.unwrap();
+        store.claim("waits", worker, at, one, Duration::from_millis(1)).await.unwrap();
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     store

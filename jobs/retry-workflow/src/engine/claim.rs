@@ -38,6 +38,7 @@ impl Engine {
 
     pub(super) fn start_claiming_suspect(&mut self) {
         let (worker, lease) = (Arc::clone(&self.worker), self.lease);
+        self.leases.claim_begins(self.operations.is_under_way(Operation::Settle));
         self.operations.start(Operation::Claim, |store, job| async move {
             let (now, suspect) = (store.now(), Selection::Suspect);
             let mut leases = store.claim(&job, &worker, now, suspect, lease).await?;
@@ -80,6 +81,7 @@ impl Engine {
         self.claim_at = None;
         let (worker, lease) = (Arc::clone(&self.worker), self.lease);
         let selection = Selection::Items { max: wanted, starts };
+        self.leases.claim_begins(self.operations.is_under_way(Operation::Settle));
         self.operations.start(Operation::Claim, |store, job| async move {
             let now = store.now();
             let leases = store.claim(&job, &worker, now, selection, lease).await?;
@@ -107,13 +109,13 @@ impl Engine {
             self.start_polling(false);
         }
         for (place, lease) in leases.into_iter().enumerate() {
+            if self.leases.renew(lease.key, place < starts, until) {
+                continue;
+            }
             if (lease.run, lease.attempt) == (0, 1) && lease.checkpoint.is_none() {
                 self.waiting = self.waiting.saturating_sub(1);
             }
-            // One that this worker is at already has begun.
-            if let Some(failure) = self.schedule.too_late(&lease, || self.store.now())
-                && !self.leases.holds(lease.key.item)
-            {
+            if let Some(failure) = self.schedule.too_late(&lease, || self.store.now()) {
                 let end = Settled::Skipped(Some(failure));
                 let skipped = Completion::not_started(lease.key, lease.id, end);
                 self.ledger.done(&skipped);
@@ -225,10 +227,7 @@ impl Engine {
 
     /// Takes in an item that was claimed.
     pub(super) fn take_in(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
-        // Of one whose lease had expired, and that this worker has still, nothing changes.
-        if let Some(keys) = &mut self.keys
-            && !self.leases.is_continued_by(&lease)
-        {
+        if let Some(keys) = &mut self.keys {
             keys.add(lease.key.item, &lease.payload, self.store.now());
         }
         self.leases.add(lease, is_started, until);

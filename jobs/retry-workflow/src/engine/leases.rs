@@ -33,16 +33,16 @@ pub(super) struct Leases {
     ready_started: usize,
     /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,
+    /// Leases that were given up since the last claim began, which may renew them, or whose
+    /// settlement was under way then; those from `settling_from` on are of the last settlement.
+    settled: Vec<LeaseKey>,
+    settling_from: usize,
 }
 
 /// The lease of an item that a worker holds.
 #[derive(Debug)]
 struct Held {
     token: u64,
-    /// The first lease of those in a row that the same handler works under.
-    since: u64,
-    /// The number of the attempt that this lease is for.
-    attempt: u32,
     /// Until when it certainly is this worker's.
     until: Timestamp,
     /// Ends the handler that works on it.
@@ -65,6 +65,8 @@ impl Leases {
             ready_bytes: 0,
             ready_started: 0,
             started: Vec::new(),
+            settled: Vec::new(),
+            settling_from: 0,
         }
     }
 
@@ -92,43 +94,41 @@ impl Leases {
     }
 
     /// Adds a lease that lasts until then; `is_started` says whether the store has the item as
-    /// started.
+    /// started. If this worker has an earlier lease of the item, another one has made an attempt in
+    /// between, and what this one has of it is out of date.
     pub(super) fn add(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
         let LeaseKey { item, token } = lease.key;
-        let attempt = lease.attempt;
-        let mut held = Held { token, since: token, attempt, until, handler: None };
-        let is_continued = self.is_continued_by(&lease);
-        if !is_continued {
-            self.lose(item);
-        }
-        // This worker's own lease had expired: the handler that has it, or will have it, continues,
-        // in the attempt of the new one.
-        if let Some(before) = self.held.remove(&item) {
-            (held.handler, held.since) = (before.handler, before.since);
-            self.held.insert(item, held);
-            match self.ready.iter_mut().find(|ready| ready.lease.key.item == item) {
-                Some(ready) => {
-                    self.ready_started += usize::from(is_started);
-                    self.ready_started -= usize::from(ready.is_started);
-                    ready.is_started = is_started;
-                }
-                None if is_started => {}
-                None => self.started.push((item, self.store.now())),
-            }
-            return;
-        }
-        self.held.insert(item, held);
+        self.lose(item);
+        self.held.insert(item, Held { token, until, handler: None });
         self.ready_bytes = self.ready_bytes.saturating_add(lease.payload.len());
         self.ready_started += usize::from(is_started);
         self.ready.push_back(Ready { lease, is_started });
     }
 
-    /// Returns whether a lease follows the one that this worker has of the item. Otherwise another
-    /// worker has made an attempt in between, and what this one has of it is out of date.
-    pub(super) fn is_continued_by(&self, lease: &Lease) -> bool {
-        self.held
-            .get(&lease.key.item)
-            .is_some_and(|held| held.attempt.saturating_add(1) == lease.attempt)
+    /// Takes over a claim of a lease that this worker has, or had until a settlement: it had
+    /// expired, and the store has renewed it. Returns `false` if it is another one.
+    pub(super) fn renew(&mut self, key: LeaseKey, is_started: bool, until: Timestamp) -> bool {
+        let held = self.held.get_mut(&key.item).filter(|held| held.token == key.token);
+        let Some(held) = held else { return self.settled.contains(&key) };
+        held.until = held.until.max(until);
+        let ready = self.ready.iter_mut().find(|ready| ready.lease.key == key);
+        if let Some(ready) = ready.filter(|ready| is_started && !ready.is_started) {
+            ready.is_started = true;
+            self.ready_started += 1;
+        }
+        true
+    }
+
+    /// Notes that a claim begins, which sees the settlements that have ended.
+    pub(super) fn claim_begins(&mut self, is_settling: bool) {
+        let seen = if is_settling { self.settling_from } else { self.settled.len() };
+        self.settled.drain(..seen);
+        self.settling_from = 0;
+    }
+
+    /// Notes that a settlement begins.
+    pub(super) fn settlement_begins(&mut self) {
+        self.settling_from = self.settled.len();
     }
 
     /// Drops an item that another worker has, or has had: the handler that works on it is ended.
@@ -235,19 +235,12 @@ impl Leases {
         started.drain(..).filter_map(start).collect()
     }
 
-    /// Gives a settlement the lease that this worker now has on its item, and gives it up.
-    pub(super) fn settle_with(&mut self, settlement: &mut Settlement) {
-        let key = &mut settlement.lease;
-        // The result of a handler that was too late has no lease, and is rejected.
-        if self.held.get(&key.item).is_some_and(|held| key.token < held.since) {
-            return;
-        }
-        let Some(Held { token, attempt, .. }) = self.held.remove(&key.item) else { return };
-        if key.token != token {
-            key.token = token;
-            for row in &mut settlement.history {
-                row.attempt = attempt;
-            }
+    /// Gives up the lease of a settlement. The result of a handler that was too late has none, and
+    /// is rejected.
+    pub(super) fn settle(&mut self, key: LeaseKey) {
+        if self.held.get(&key.item).is_some_and(|held| held.token == key.token) {
+            self.held.remove(&key.item);
+            self.settled.push(key);
         }
     }
 
@@ -286,55 +279,59 @@ pub(super) async fn release(store: Arc<dyn Store>, keys: Vec<LeaseKey>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::record::{AttemptOutcome, AttemptRecord, Settled};
     use crate::store::SqliteStore;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_handler_with_a_reclaimed_lease_settles_the_new_attempt() {
-        let mut leases = Leases::new(Arc::new(SqliteStore::in_memory()));
-        let lease = |token: u64, attempt: u32| {
-            let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
-            lease.attempt = attempt;
-            lease
-        };
-        let until = Timestamp::NEVER;
-        leases.add(lease(2, 2), true, until);
-        let handled = leases.start(0).expect("a lease");
-        leases.add(lease(3, 3), true, until);
-        assert!(leases.start(0).is_none(), "the handler that has it continues");
+    const UNTIL: Timestamp = Timestamp::NEVER;
 
-        let mut row = AttemptRecord::new("worker", Timestamp::default(), AttemptOutcome::Failed);
-        row.attempt = handled.attempt;
-        let mut settlement = Settlement::new(handled.key, Settled::Succeeded(None), vec![row]);
-        leases.settle_with(&mut settlement);
-        assert_eq!(settlement.lease, LeaseKey { item: 7, token: 3 });
-        assert_eq!(settlement.history[0].attempt, 3, "the lost one was the second");
+    fn lease(token: u64, attempt: u32) -> Lease {
+        let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
+        lease.attempt = attempt;
+        lease
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_continues_under_its_renewed_lease() {
+        let mut leases = Leases::new(Arc::new(SqliteStore::in_memory()));
+        assert!(!leases.renew(lease(2, 2).key, true, UNTIL));
+        leases.add(lease(2, 2), true, UNTIL);
+        let handled = leases.start(0).expect("a lease");
+        assert!(leases.renew(handled.key, true, UNTIL));
+        assert!(leases.start(0).is_none(), "the handler that has it continues");
+        leases.settle(handled.key);
         assert!(leases.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_item_that_is_being_settled_is_not_run_again() {
+        let mut leases = Leases::new(Arc::new(SqliteStore::in_memory()));
+        leases.add(lease(2, 2), true, UNTIL);
+        let key = leases.start(0).expect("a lease").key;
+        // A claim that began before the settlement has renewed it, or one during the settlement.
+        leases.claim_begins(false);
+        leases.settlement_begins();
+        leases.settle(key);
+        assert!(leases.renew(key, false, UNTIL));
+        leases.claim_begins(true);
+        assert!(leases.renew(key, false, UNTIL) && leases.is_empty());
+        leases.claim_begins(false);
+        assert!(!leases.renew(key, false, UNTIL), "the claim has seen the settlement");
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_item_tried_by_another_worker_restarts_and_the_old_result_is_refused() {
         let mut leases = Leases::new(Arc::new(SqliteStore::in_memory()));
-        let lease = |token: u64, attempt: u32| {
-            let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
-            lease.attempt = attempt;
-            lease
-        };
-        leases.add(lease(2, 2), true, Timestamp::NEVER);
+        leases.add(lease(2, 2), true, UNTIL);
         let old = leases.start(0).expect("a lease");
         let handler = tokio::spawn(std::future::pending::<()>());
         leases.handed_to(7, handler.abort_handle());
 
-        leases.add(lease(4, 4), false, Timestamp::NEVER);
+        assert!(!leases.renew(lease(4, 4).key, false, UNTIL));
+        leases.add(lease(4, 4), false, UNTIL);
         assert!(handler.await.unwrap_err().is_cancelled());
-        let settles = |key| Settlement::new(key, Settled::Succeeded(None), Vec::new());
-        let mut late = settles(old.key);
-        leases.settle_with(&mut late);
-        assert_eq!(late.lease, old.key, "the store knows that this lease is over");
-        let anew = leases.start(0).expect("it is begun anew");
-        let mut settlement = settles(anew.key);
-        leases.settle_with(&mut settlement);
-        assert_eq!(settlement.lease, LeaseKey { item: 7, token: 4 });
+        leases.settle(old.key);
+        assert!(!leases.is_empty(), "that lease is over");
+        let again = leases.start(0).expect("it is begun again");
+        leases.settle(again.key);
         assert!(leases.is_empty());
     }
 }

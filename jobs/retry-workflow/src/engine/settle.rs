@@ -18,11 +18,12 @@ impl Engine {
         }
         let mut finished = std::mem::take(&mut self.finished);
         let leases = &mut self.leases;
+        leases.settlement_begins();
         let has_listeners = self.collector.has_listeners();
         #[cfg(feature = "metrics")]
         let metrics = &mut self.metrics;
         let settle = |finished: &mut Completion| {
-            let mut settlement = finished.settlement.take()?;
+            let settlement = finished.settlement.take()?;
             if has_listeners {
                 // Postponed attempts have been reported one by one.
                 let is_new = |row: &&AttemptRecord| row.outcome != AttemptOutcome::Postponed;
@@ -35,7 +36,7 @@ impl Engine {
                 metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
                 metrics.took(&settlement);
             }
-            leases.settle_with(&mut settlement);
+            leases.settle(settlement.lease);
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();

@@ -276,7 +276,9 @@ impl Model {
         let mut leases = Vec::new();
         for (due, at) in due {
             let entry = &mut self.entries[at];
-            if entry.seen.state == ItemState::Leased {
+            let is_leased = entry.seen.state == ItemState::Leased;
+            let is_own = is_leased && *entry.holder == *worker;
+            if is_leased && !is_own {
                 match entry.since {
                     Some(since) => {
                         entry.lost += 1;
@@ -289,13 +291,16 @@ impl Model {
                     None => entry.dropped += 1,
                 }
             }
-            entry.token += 1;
+            if !is_own {
+                entry.token += 1;
+                entry.seen.attempt += 1;
+                entry.since = None;
+            }
             entry.seen.state = ItemState::Leased;
-            entry.seen.attempt += 1;
             entry.is_deferred = false;
             entry.seen.due = Some(until);
             entry.holder = Arc::from(worker);
-            entry.since = (leases.len() < starts).then_some(now);
+            entry.since = entry.since.or((leases.len() < starts).then_some(now));
             let key = LeaseKey { item: 0, token: entry.token };
             let mut lease = Lease::new(key, &entry.seen.id, &entry.seen.payload);
             lease.correlation.clone_from(&entry.own_correlation);

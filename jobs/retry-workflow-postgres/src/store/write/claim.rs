@@ -36,44 +36,50 @@ SELECT @TURN AS turn, q.* FROM levels l CROSS JOIN LATERAL (
     ORDER BY s.due, s.item LIMIT @MOST
     FOR UPDATE SKIP LOCKED) q LIMIT @MOST";
 
-/// `taken` has the previous lease of each row, which goes to the history if it was lost. `OFFSET 0`
+/// `taken` has the previous lease of each row, which goes to the history if it was lost, and stays
+/// if it is an `own` one. `OFFSET 0`
 /// has each item looked up by its key: the number of rows that are due cannot be estimated, and a
 /// join with all items of the job would look cheap.
 const CLAIM: &str = "\
 WITH @LEVELS, @QUEUES, sized AS (
-    SELECT d.*, i.id, i.correlation, i.payload,
+    SELECT d.*, i.id, i.correlation, i.payload, d.state = 1 AND d.worker = $4::bigint AS own,
         row_number() OVER (ORDER BY d.turn, d.level, d.due, d.item) AS place,
         sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.turn, d.level, d.due, d.item) AS bytes
     FROM due d CROSS JOIN LATERAL (
         SELECT id, correlation, payload FROM @items WHERE job = $1 AND item = d.item OFFSET 0) i
 ), taken AS MATERIALIZED (
-    SELECT place, item, due, state, token, run, attempt, worker, started, checkpoint, id,
-        correlation, payload, turn, level,
-        lost + (state = 1 AND started IS NOT NULL AND lost < 2147483647)::integer AS lost,
-        dropped + (state = 1 AND started IS NULL AND dropped < 2147483647)::integer AS dropped
+    SELECT place, item, due, token, run, attempt, worker, started, checkpoint, id,
+        correlation, payload, turn, level, own, state = 1 AND NOT own AS expired,
+        token + (NOT own)::integer AS next_token,
+        least(attempt + (NOT own)::integer, 4294967295) AS next_attempt,
+        lost + (state = 1 AND NOT own AND started IS NOT NULL AND lost < 2147483647)::integer
+            AS lost,
+        dropped + (state = 1 AND NOT own AND started IS NULL AND dropped < 2147483647)::integer
+            AS dropped
     FROM sized WHERE bytes - octet_length(payload) < $7::bigint
 ), leased AS (
-    UPDATE @states s SET state = 1, due = $3::bigint, token = t.token + 1,
-        attempt = least(t.attempt + 1, 4294967295), lost = t.lost, dropped = t.dropped,
+    UPDATE @states s SET state = 1, due = $3::bigint, token = t.next_token,
+        attempt = t.next_attempt, lost = t.lost, dropped = t.dropped,
         claim_rank = (s.claim_rank & -4)
             + CASE WHEN t.lost::bigint + t.dropped >= 1 THEN 1 ELSE 2 END,
-        worker = $4::bigint, started = CASE WHEN t.place <= $5::bigint THEN $6::bigint END
+        worker = $4::bigint, started = coalesce(CASE WHEN t.own THEN t.started END,
+            CASE WHEN t.place <= $5::bigint THEN $6::bigint END)
     FROM taken t WHERE s.item = t.item
 ), written AS (
     INSERT INTO @history (item, token, run, attempt, started, duration, wait, worker, part, outcome)
     SELECT item, token, run, attempt, started,
         least(greatest(due::numeric - started, 0), 9223372036854775807)::bigint,
         0, worker, 0, 2
-    FROM taken WHERE state = 1 AND started IS NOT NULL
+    FROM taken WHERE expired AND started IS NOT NULL
 ), counted AS (
     UPDATE @counts c SET pending = c.pending - n.pending, leased = c.leased + n.pending,
         lost = c.lost + n.lost
-    FROM (SELECT count(*) FILTER (WHERE state = 0) AS pending,
-            count(*) FILTER (WHERE state = 1 AND started IS NOT NULL) AS lost FROM taken) n
+    FROM (SELECT count(*) FILTER (WHERE NOT own AND NOT expired) AS pending,
+            count(*) FILTER (WHERE expired AND started IS NOT NULL) AS lost FROM taken) n
     WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint
         AND (n.pending > 0 OR n.lost > 0)
 )
-SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost, dropped,
+SELECT item, next_token, run, next_attempt, lost, dropped,
     checkpoint, id, correlation, payload, due, turn, level
 FROM taken ORDER BY place";
 

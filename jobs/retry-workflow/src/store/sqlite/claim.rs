@@ -11,7 +11,7 @@ use crate::store::MAX_CLAIM_BYTES;
 use crate::store::codes::{BEGUN, NEW, SUSPECT, claim_rank, outcome_code};
 use crate::store::sql::{self, Columns};
 
-/// An item that is leased now, and its previous lease if that has expired.
+/// An item with its last lease, and what is known of that if it has expired.
 struct Claimed {
     lease: Lease,
     /// The value of `claim_rank` with which it waited.
@@ -21,7 +21,6 @@ struct Claimed {
 
 /// A lease that has expired unsettled.
 struct Before {
-    attempt: u32,
     worker: i64,
     /// The time at which the item was started; `None` if it never was.
     started: Option<Timestamp>,
@@ -48,7 +47,13 @@ pub(super) fn claim(
          dropped = ?6, claim_rank = (claim_rank & -4) + ?7, worker = ?8, started = ?9 WHERE item = ?1",
     )?;
     let mut leases = Vec::with_capacity(due.len());
-    for Claimed { lease, before, .. } in due {
+    for Claimed { mut lease, before, .. } in due {
+        let is_own = before.as_ref().is_some_and(|before| before.worker == worker);
+        let known_start = before.as_ref().filter(|_| is_own).and_then(|before| before.started);
+        let start = (leases.len() < starts).then_some(now);
+        if !is_own {
+            take(tx, job, &mut lease, before.as_ref())?;
+        }
         lease_item.execute((
             lease.key.item,
             until.as_micros(),
@@ -59,15 +64,31 @@ pub(super) fn claim(
             // If this lease expires unsettled, that is one more.
             queue(lease.lost.saturating_add(lease.dropped).saturating_add(1), lease.attempt),
             worker,
-            (leases.len() < starts).then_some(now.as_micros()),
+            known_start.or(start).map(Timestamp::as_micros),
         ))?;
-        match before {
-            Some(before) => write_lost(tx, job, &lease, &before)?,
-            None => count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Leased),
-        }
         leases.push(lease);
     }
     Ok(leases)
+}
+
+/// Makes the next lease of one that was found, and counts what became of the one before.
+fn take(
+    tx: &mut Transaction<'_>,
+    job: i64,
+    lease: &mut Lease,
+    before: Option<&Before>,
+) -> Result<()> {
+    match before {
+        Some(before @ Before { started: Some(started), .. }) => {
+            write_lost(tx, job, lease, before, *started)?;
+            lease.lost = lease.lost.saturating_add(1);
+        }
+        Some(_) => lease.dropped = lease.dropped.saturating_add(1),
+        None => count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Leased),
+    }
+    lease.key.token += 1;
+    lease.attempt = lease.attempt.saturating_add(1);
+    Ok(())
 }
 
 /// Returns where an item waits that has so many losses and attempts.
@@ -79,7 +100,7 @@ pub(super) const fn queue(losses: u32, attempt: u32) -> i16 {
     }
 }
 
-/// Selects the items that can be claimed now, in the order of a claim.
+/// Selects the items that can be claimed now, in the order of a claim, with their last leases.
 fn find_due(
     tx: &Transaction<'_>,
     job: i64,
@@ -88,10 +109,8 @@ fn find_due(
 ) -> Result<Vec<Claimed>> {
     // `CROSS` keeps this order of tables: by the index, whose order is the wanted one, too.
     let mut due = tx.prepare(
-        "SELECT s.item, s.token + 1, s.run, min(s.attempt + 1, 4294967295), \
-             s.lost + (s.state = 1 AND s.started IS NOT NULL AND s.lost < 4294967295), \
-             s.dropped + (s.state = 1 AND s.started IS NULL AND s.dropped < 4294967295), \
-             s.checkpoint, i.id, i.correlation, i.payload, s.claim_rank, s.state, s.attempt, \
+        "SELECT s.item, s.token, s.run, s.attempt, s.lost, s.dropped, \
+             s.checkpoint, i.id, i.correlation, i.payload, s.claim_rank, s.state, \
              s.worker, s.started, s.due \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
          WHERE s.job = ?1 AND s.claim_rank = ?2 AND s.due <= ?3 \
@@ -146,18 +165,19 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
     if columns.state()? != ItemState::Leased {
         return Ok(Claimed { lease, place, before: None });
     }
-    let before = Before {
-        attempt: columns.number()?,
-        worker: columns.integer()?,
-        started: columns.time_opt()?,
-        ended: columns.time()?,
-    };
+    let before =
+        Before { worker: columns.integer()?, started: columns.time_opt()?, ended: columns.time()? };
     Ok(Claimed { lease, place, before: Some(before) })
 }
 
-/// Writes the lost attempt, if the previous lease had started one.
-fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before) -> Result<()> {
-    let Some(started) = before.started else { return Ok(()) };
+/// Writes the attempt of an expired lease, which is lost.
+fn write_lost(
+    tx: &mut Transaction<'_>,
+    job: i64,
+    lease: &Lease,
+    before: &Before,
+    started: Timestamp,
+) -> Result<()> {
     let worked = before.ended.since(started);
     tx.prepare(
         "INSERT INTO history \
@@ -166,9 +186,9 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
     )?
     .execute((
         lease.key.item,
-        lease.key.token - 1,
+        lease.key.token,
         lease.run,
-        before.attempt,
+        lease.attempt,
         started.as_micros(),
         micros(worked),
         before.worker,

@@ -209,7 +209,7 @@ fn in_line(input: &Opened, number: u64, line: &str, column: usize, message: Stri
 
 fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     let Opened { reader, name, .. } = input;
-    let mut reader = csv::ReaderBuilder::new().from_reader(reader);
+    let mut reader = csv::ReaderBuilder::new().from_reader(Quotes::new(reader));
     let wrong = |error: &csv::Error| {
         let what = match error.kind() {
             csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
@@ -239,14 +239,81 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     }
     let mut record = csv::StringRecord::new();
     let mut position = 0;
-    while reader.read_record(&mut record).map_err(|error| wrong(&error))? {
+    loop {
+        let read = reader.read_record(&mut record);
+        // The rest of the input would be a single field.
+        if let Some(line) = reader.get_ref().never_closed() {
+            let message = format!(
+                "this input is not CSV: the quoted field that begins in line {line} never ends: \
+                 close it, and write a quote within it twice, `\"\"`"
+            );
+            return Err(FileError::whole(&name, message).into());
+        }
+        if !read.map_err(|error| wrong(&error))? {
+            return Ok(());
+        }
         position += 1;
         let line = record.position().map_or(0, csv::Position::line);
         let fields = names.iter().zip(&record);
         let map: Map<_, _> = fields.map(|(name, field)| (name.to_owned(), field.into())).collect();
         each(Item { position, place: ItemPlace::Line(line), value: map.into() })?;
     }
-    Ok(())
+}
+
+/// Follows the quotes of a CSV, whose reader does not report that the last field is not closed.
+struct Quotes<R> {
+    reader: R,
+    place: QuotePlace,
+    line: u64,
+    /// The line in which the last quoted field began.
+    opened: u64,
+    is_at_end: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum QuotePlace {
+    FieldStart,
+    Plain,
+    Quoted,
+    /// After a quote in a quoted field: its end, or the first of two.
+    Quote,
+}
+
+impl<R> Quotes<R> {
+    const fn new(reader: R) -> Self {
+        Self { reader, place: QuotePlace::FieldStart, line: 1, opened: 1, is_at_end: false }
+    }
+
+    /// Returns the line in which the last field begins, if the input has ended inside it.
+    fn never_closed(&self) -> Option<u64> {
+        (self.is_at_end && self.place == QuotePlace::Quoted).then_some(self.opened)
+    }
+
+    fn follow(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (QuotePlace::FieldStart, b'"') => {
+                self.opened = self.line;
+                QuotePlace::Quoted
+            }
+            (QuotePlace::Quoted, b'"') => QuotePlace::Quote,
+            (QuotePlace::Quoted, _) | (QuotePlace::Quote, b'"') => QuotePlace::Quoted,
+            // The first three are the mark of UTF-8 at the beginning.
+            (QuotePlace::FieldStart, 0xEF | 0xBB | 0xBF) | (_, b',' | b'\n' | b'\r') => {
+                QuotePlace::FieldStart
+            }
+            _ => QuotePlace::Plain,
+        };
+        self.line += u64::from(byte == b'\n');
+    }
+}
+
+impl<R: Read> Read for Quotes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.is_at_end = read == 0 && !buffer.is_empty();
+        buffer[..read].iter().for_each(|byte| self.follow(*byte));
+        Ok(read)
+    }
 }
 
 fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd, Halt> {

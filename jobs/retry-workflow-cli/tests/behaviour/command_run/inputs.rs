@@ -276,3 +276,28 @@ fn a_share_that_stopped_a_job_is_read_again_with_and_without_all_digits() {
         }
     }
 }
+
+#[test]
+fn a_quoted_field_of_a_csv_that_never_ends_is_reported_with_its_line() {
+    let text = "name: job\nmap: { input: items.csv, item_id: '${item.id}', agent_template: { shell: 'echo ${item.id} >> ran' } }\n";
+    let place = Place::with(text);
+    for (open, line) in [
+        ("id,note\na,\"x\nb,y\nc,z\n", 2),
+        ("\u{feff}id,note\na,\"it is \"\"so\"\"\"\nb,\"\"\"\n", 3),
+        ("id,note\n\"a,x\nb,y\n", 2),
+        ("id,\"note\na,x\n", 1),
+    ] {
+        place.write("items.csv", open);
+        for command in ["check", "run"] {
+            let ran = place.ends(2, &[command, "job.yml"]);
+            ran.says(&format!("the quoted field that begins in line {line} never ends"));
+        }
+    }
+    for closed in
+        ["id,note\na,5\" pipe\nb,\"x\ny\"\n", "id,note\na,\"x\"\"\"\nb,\"\"", "id\na\"\nb"]
+    {
+        place.write("items.csv", closed);
+        place.ends(0, &["check", "job.yml"]);
+        place.ends(0, &["run", "job.yml"]).says("2 succeeded, of 2");
+    }
+}

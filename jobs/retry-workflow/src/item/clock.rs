@@ -191,15 +191,22 @@ impl fmt::Display for Timestamp {
 
 /// The error for a text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidTimestamp(String);
+pub struct InvalidTimestamp(pub(crate) String);
 
 impl fmt::Display for InvalidTimestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        if lacks_zone(text) {
+            return write!(
+                f,
+                "\"{text}\" has no time zone: write {text}Z for UTC, or an offset, such as \
+                 {text}+01:00"
+            );
+        }
         write!(
             f,
-            "\"{}\" is not a point in time: write one such as 2026-11-21, 2026-11-21T08:00:00Z or \
-             \"2h ago\"",
-            self.0
+            "\"{text}\" is not a point in time: write one such as 2026-11-21, \
+             2026-11-21T08:00:00Z, 2026-11-21T08:00:00+01:00 or \"2h ago\""
         )
     }
 }
@@ -209,7 +216,8 @@ impl std::error::Error for InvalidTimestamp {}
 impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
-    /// Reads RFC 3339, a date (its beginning, in UTC), or how long ago it was: `2h ago`.
+    /// Reads RFC 3339 with `Z` or an offset, a date (its beginning, in UTC), or how long ago it was:
+    /// `2h ago`.
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         let invalid = || InvalidTimestamp(text.to_owned());
         let text = text.trim();
@@ -218,11 +226,39 @@ impl FromStr for Timestamp {
             return Ok(Self::now() - ago);
         }
         let day = format!("{text}T00:00:00Z");
-        humantime::parse_rfc3339_weak(text)
-            .or_else(|_| humantime::parse_rfc3339(&day))
-            .map(Self::from)
-            .map_err(|_| invalid())
+        if let Ok(day) = humantime::parse_rfc3339(&day) {
+            return Ok(day.into());
+        }
+        let (local, ahead, behind) = zone(text).ok_or_else(invalid)?;
+        let local = humantime::parse_rfc3339_weak(local).map_err(|_| invalid())?;
+        Ok(Self::from(local) - ahead + behind)
     }
+}
+
+/// A time without its zone, and how far the zone is ahead of UTC, or behind it.
+fn zone(text: &str) -> Option<(&str, Duration, Duration)> {
+    let zero = Duration::ZERO;
+    if let Some(local) = text.strip_suffix(['Z', 'z']) {
+        return lacks_zone(local).then_some((local, zero, zero));
+    }
+    let (local, offset) = text.split_at_checked(text.len().checked_sub(6)?)?;
+    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+    let number = |digits: &str, below: u64| {
+        let is_number = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u64>().ok().filter(|number| is_number && *number < below)
+    };
+    let offset_by = Duration::from_secs(number(hours, 24)? * 3_600 + number(minutes, 60)? * 60);
+    match offset.as_bytes()[0] {
+        _ if !lacks_zone(local) => None,
+        b'+' => Some((local, offset_by, zero)),
+        b'-' => Some((local, zero, offset_by)),
+        _ => None,
+    }
+}
+
+/// Returns whether a text is a point in time, except that it has no zone.
+pub(crate) fn lacks_zone(text: &str) -> bool {
+    !text.ends_with('Z') && humantime::parse_rfc3339_weak(text.trim()).is_ok()
 }
 
 impl Serialize for Timestamp {
@@ -263,10 +299,23 @@ mod tests {
     fn a_day_a_moment_and_a_while_ago_are_read() {
         let day: Timestamp = "2026-11-21".parse().unwrap();
         assert_eq!(day.to_string(), "2026-11-21T00:00:00Z");
-        assert_eq!(
-            "2026-11-21 08:30:00".parse::<Timestamp>().unwrap().since(day).as_secs(),
-            30_600
-        );
+        for text in
+            ["2026-11-21 08:30:00Z", "2026-11-21T10:00:00+01:30", " 2026-11-20 22:30:00.0-10:00 "]
+        {
+            assert_eq!(text.parse::<Timestamp>().unwrap().since(day).as_secs(), 30_600, "{text}");
+        }
+        for text in [
+            "2026-11-21T08:30:00+1:00",
+            "2026-11-21+01:00",
+            "2026-11-21T08:30:00+24:00",
+            "é+01:00",
+            "Z",
+        ] {
+            let error = text.parse::<Timestamp>().unwrap_err().to_string();
+            assert!(error.contains("is not a point in time"), "{error}");
+        }
+        let error = "2026-11-21 08:30:00".parse::<Timestamp>().unwrap_err().to_string();
+        assert!(error.contains("has no time zone: write 2026-11-21 08:30:00Z for UTC"), "{error}");
         assert!("2h ago".parse::<Timestamp>().is_ok());
         let error = "yesterday".parse::<Timestamp>().unwrap_err();
         assert!(error.to_string().contains("2026-11-21T08:00:00Z"));

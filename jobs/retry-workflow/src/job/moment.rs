@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::item::clock::Timestamp;
+use crate::item::clock::{InvalidTimestamp, Timestamp, lacks_zone};
 use crate::item::sanitize::OneLine;
 
 /// A point in time: a fixed one, or some time after the job was created.
@@ -66,10 +66,13 @@ pub struct InvalidMoment(String);
 
 impl fmt::Display for InvalidMoment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if lacks_zone(&self.0) {
+            return InvalidTimestamp(self.0.clone()).fmt(f);
+        }
         write!(
             f,
             "\"{}\" is neither a time after the job was created, such as \"6h\", nor a point in \
-             time, such as 2026-11-25T06:00:00Z",
+             time, such as 2026-11-25T06:00:00Z or 2026-11-25T06:00:00+01:00",
             OneLine(&self.0)
         )
     }
@@ -80,7 +83,7 @@ impl std::error::Error for InvalidMoment {}
 impl FromStr for Moment {
     type Err = InvalidMoment;
 
-    /// Reads a duration (`6h`), RFC 3339, or a date (its beginning, in UTC).
+    /// Reads a duration (`6h`), RFC 3339 with `Z` or an offset, or a date (its beginning, in UTC).
     fn from_str(text: &str) -> Result<Self, InvalidMoment> {
         if let Ok(after) = retry_rules::duration::parse(text) {
             return Ok(Self::After(after));

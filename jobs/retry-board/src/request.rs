@@ -7,7 +7,7 @@ pub(crate) mod query;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
@@ -70,6 +70,8 @@ pub(crate) struct RequestContext {
     pub(crate) root: String,
     /// The address of the page, relative to that folder.
     pub(crate) here: String,
+    /// The path of that folder, as browsers know it, unless the page is in it.
+    pub(crate) folder: Option<String>,
     /// Set if the browser has reached the board by https.
     pub(crate) is_https: bool,
     /// Set if the request itself carried the token, which a foreign page cannot make a browser do.
@@ -166,6 +168,7 @@ impl RequestContext {
             is_new: false,
             root: root(parts.uri.path()),
             here: here(parts),
+            folder: folder(board, parts),
             is_https: board
                 .public_url
                 .as_ref()
@@ -254,6 +257,19 @@ fn is_open(page_group: PageGroup, path: &str) -> bool {
 /// The path from a page to the folder of all pages.
 fn root(path: &str) -> String {
     "../".repeat(path.bytes().filter(|&byte| byte == b'/').count().saturating_sub(1))
+}
+
+/// The path of the folder of all pages, for a page in a folder below it.
+fn folder(board: &Board, parts: &Parts) -> Option<String> {
+    let path = parts.uri.path();
+    if root(path).is_empty() {
+        return None;
+    }
+    // A router may be nested in another one, or behind a proxy that removes a part of the path.
+    let original = parts.extensions.get::<OriginalUri>().map_or(path, |uri| uri.path());
+    let public = board.public_url.as_ref().and_then(PublicUrl::folder);
+    let folder = public.unwrap_or_else(|| original.strip_suffix(path).unwrap_or_default());
+    Some(if folder.is_empty() { "/" } else { folder }.to_owned())
 }
 
 /// Returns the problem of a request that does not come from the board's own pages.

@@ -31,7 +31,7 @@ pub(crate) fn sign_in(context: &RequestContext, form: &SignInForm) -> Result<Res
     let to = if is_page(&form.to) { form.to.as_str() } else { context.page_group.as_str() };
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
     let secret = token.identity().secret;
-    Session::begin(&secret).keep(response.headers_mut(), &secret, context.is_https);
+    Session::begin(&secret).keep(response.headers_mut(), &secret, context.is_https, None);
     Ok(response)
 }
 

@@ -57,7 +57,8 @@ async fn handle(State(state): State<MiddlewareState>, request: Request, next: Ne
         response = answer;
     }
     if let Some(session) = context.session.as_ref().filter(|_| context.is_new) {
-        session.keep(response.headers_mut(), &context.identity.secret, context.is_https);
+        let (secret, folder) = (&context.identity.secret, context.folder.as_deref());
+        session.keep(response.headers_mut(), secret, context.is_https, folder);
     }
     let has_forms = state.board.allows_actions || !state.board.tokens.is_empty();
     headers::add(response.headers_mut(), has_forms);

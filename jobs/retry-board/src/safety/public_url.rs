@@ -11,6 +11,8 @@ use super::host::without_default_port;
 pub(crate) struct PublicUrl {
     scheme: String,
     authority: String,
+    /// Its path, without a slash at the end.
+    folder: String,
 }
 
 /// The error for a text that is not the address of a page.
@@ -37,7 +39,11 @@ impl PublicUrl {
             (Some(scheme @ ("http" | "https")), Some(authority))
                 if !authority.as_str().contains('@') =>
             {
-                Ok(Self { scheme: scheme.to_owned(), authority: authority.as_str().to_owned() })
+                Ok(Self {
+                    scheme: scheme.to_owned(),
+                    authority: authority.as_str().to_owned(),
+                    folder: parsed.path().trim_end_matches('/').to_owned(),
+                })
             }
             _ => Err(invalid()),
         }
@@ -45,6 +51,11 @@ impl PublicUrl {
 
     pub(crate) fn is_https(&self) -> bool {
         self.scheme == "https"
+    }
+
+    /// The path below which browsers find the pages, if it was given.
+    pub(crate) fn folder(&self) -> Option<&str> {
+        Some(self.folder.as_str()).filter(|folder| !folder.is_empty())
     }
 
     /// Its host, with the port if there is one.

@@ -43,11 +43,19 @@ impl Session {
         secret.verify("form", &self.nonce, csrf)
     }
 
-    /// Sets the cookie for the board's own path. Scripts cannot read it, and forms of other sites
-    /// do not send it; after https, it is not sent without.
-    pub(crate) fn keep(&self, headers: &mut HeaderMap, secret: &Secret, is_https: bool) {
+    /// Sets the cookie for the folder of the board: `folder`, or the folder of the page. Scripts
+    /// cannot read it, and forms of other sites do not send it; after https, it is not sent
+    /// without.
+    pub(crate) fn keep(
+        &self,
+        headers: &mut HeaderMap,
+        secret: &Secret,
+        is_https: bool,
+        folder: Option<&str>,
+    ) {
         let signature = secret.sign("session", &self.nonce);
-        set(headers, &format!("{}.{signature}", self.nonce), "", is_https);
+        let path = folder.map_or_else(String::new, |folder| format!("; Path={folder}"));
+        set(headers, &format!("{}.{signature}", self.nonce), &path, is_https);
     }
 
     /// Lets the browser forget its cookie.
@@ -56,9 +64,9 @@ impl Session {
     }
 }
 
-fn set(headers: &mut HeaderMap, value: &str, lasts: &str, is_https: bool) {
+fn set(headers: &mut HeaderMap, value: &str, more: &str, is_https: bool) {
     let secure = if is_https { "; Secure" } else { "" };
-    let cookie = format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Lax{secure}{lasts}");
+    let cookie = format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Lax{secure}{more}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         headers.append(header::SET_COOKIE, cookie);
     }

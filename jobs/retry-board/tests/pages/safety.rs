@@ -116,6 +116,20 @@ async fn a_sign_in_leads_to_the_requested_page_and_can_be_ended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_cookie_of_the_api_is_for_the_folder_of_the_board() {
+    let cookie = async |board: Board, folder: &str| {
+        let app = axum::Router::new();
+        let app = app.nest("/ops", board.any_host().allow_actions().jobs(store().await));
+        get(&app, &format!("/ops/{folder}")).await.header("set-cookie").to_owned()
+    };
+    let public = Board::new().public_url("https://ops.example.com/board/").unwrap();
+    assert!(cookie(Board::new(), "api/jobs/session").await.ends_with("; Path=/ops"));
+    assert!(cookie(public, "api/jobs/session").await.ends_with("; Path=/board"));
+    // A browser takes the folder of the page.
+    assert!(!cookie(Board::new(), "jobs").await.contains("Path="));
+}
+
+#[tokio::test(start_paused = true)]
 async fn behind_https_the_cookie_is_only_sent_encrypted() {
     let board = || Board::new().token(Token::new("correct horse battery").unwrap()).any_host();
     let kind = ("content-type", "application/x-www-form-urlencoded");

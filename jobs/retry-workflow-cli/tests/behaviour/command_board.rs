@@ -102,6 +102,32 @@ fn messages_name_options_of_the_command_and_no_items_of_the_library() {
     }
 }
 
+#[test]
+fn the_documented_flow_of_the_api_works_with_a_cookie_jar() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        let required = std::env::var_os("RETRY_TEST_REQUIRE_CURL");
+        assert!(required.is_none(), "there is no curl: install it (Debian: curl)");
+        let _ = writeln!(io::stderr(), "skipped: there is no curl");
+        return;
+    }
+    let folder = orders();
+    let board = Board::start(folder.path(), &["--allow-actions"]);
+    let curl = |path: &str, more: &[&str]| {
+        let url = format!("http://{}/{path}", board.address);
+        let jar = ["-sS", "--noproxy", "*", "-b", "jar", "-c", "jar"];
+        let mut curl = Command::new("curl");
+        let answer = curl.args(jar).args(more).arg(url).current_dir(folder.path()).output();
+        let answer = answer.unwrap().stdout;
+        serde_json::from_slice::<serde_json::Value>(&answer)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&answer)))
+    };
+    let session = curl("api/jobs/session", &[]);
+    let token = format!("x-csrf-token: {}", session["csrf"].as_str().expect("a token"));
+    let json = "content-type: application/json";
+    let done = curl("api/re-drive", &["-H", &token, "-H", json, "-d", r#"{"job":"orders-1"}"#]);
+    assert!(done["retried"].as_u64() > Some(0), "{done}");
+}
+
 /// Asks for a page under another name.
 fn ask_as(address: &str, name: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();

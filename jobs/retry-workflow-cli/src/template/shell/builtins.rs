@@ -9,6 +9,9 @@ use crate::template::error::TemplateError;
 const NEVER_A_COMMAND: &str =
     "a value can be an argument, but not a command or part of its name; write the name here";
 
+/// The characters of an expansion, as it is written.
+const NOT_FIXED: [char; 5] = ['$', '`', '(', ')', '}'];
+
 /// The effect of a command on the whole script.
 #[derive(Default)]
 pub(super) struct Effect {
@@ -54,9 +57,17 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a st
             verdict.refuse(std::slice::from_ref(word), NEVER_A_COMMAND);
             return None;
         }
-        // `{eval,x}` and `ev?l` may expand to the name of any builtin.
-        if word.braces || word.pattern && word.text != "[" && !word.text.contains('/') {
+        let last = word.text.rsplit('/').next().unwrap_or_default();
+        // `{eval,x}` and `ev?l` may expand to the name of any builtin, and `/bin/?h` to a shell.
+        if word.braces || word.pattern && word.text != "[" && last.contains(['*', '?', '[']) {
             let why = "the command's name before it could become several words: put it in quotes";
+            verdict.refuse(&words[at + 1..], why);
+            return None;
+        }
+        if word.expands && (word.unquoted_expansion || last.contains(NOT_FIXED)) {
+            let why = "the command's name before it is known only when it runs, and may be `eval` \
+                       or a shell: write the name, with at most its folder in a variable, as in \
+                       `\"$VENV/bin/python\" ./work.py ${item.id}`";
             verdict.refuse(&words[at + 1..], why);
             return None;
         }

@@ -4,9 +4,12 @@
 mod error;
 mod memory;
 
-use core::future::Future;
-use core::pin::Pin;
+use core::future::{Future, poll_fn};
+use core::panic::AssertUnwindSafe;
+use core::pin::{Pin, pin};
+use core::task::Poll;
 use core::time::Duration;
+use std::panic::catch_unwind;
 
 pub use self::error::HubError;
 pub use self::memory::MemoryHub;
@@ -148,9 +151,19 @@ pub(crate) trait AnyHub: Send + Sync {
     fn members<'a>(&'a self, fleet: &'a str, alive: Duration) -> Answer<'a, Vec<Member>>;
 }
 
+/// Turns a panic of a hub into an error, because the task of a member must outlive it.
+async fn guarded<T>(answer: impl Future<Output = HubResult<T>>) -> HubResult<T> {
+    let mut answer = pin!(answer);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(HubError::unavailable("the hub panicked"))))
+    })
+    .await
+}
+
 impl<H: Hub> AnyHub for H {
     fn poll<'a>(&'a self, fleet: &'a str, beat: &'a Beat) -> Answer<'a, View> {
-        Box::pin(Hub::poll(self, fleet, beat))
+        Box::pin(guarded(async move { Hub::poll(self, fleet, beat).await }))
     }
 
     fn change<'a>(
@@ -160,14 +173,14 @@ impl<H: Hub> AnyHub for H {
         member: &'a MemberId,
         change: Change,
     ) -> Answer<'a, Changed> {
-        Box::pin(Hub::change(self, fleet, breaker, member, change))
+        Box::pin(guarded(async move { Hub::change(self, fleet, breaker, member, change).await }))
     }
 
     fn leave<'a>(&'a self, fleet: &'a str, member: &'a MemberId) -> Answer<'a, ()> {
-        Box::pin(Hub::leave(self, fleet, member))
+        Box::pin(guarded(async move { Hub::leave(self, fleet, member).await }))
     }
 
     fn members<'a>(&'a self, fleet: &'a str, alive: Duration) -> Answer<'a, Vec<Member>> {
-        Box::pin(Hub::members(self, fleet, alive))
+        Box::pin(guarded(async move { Hub::members(self, fleet, alive).await }))
     }
 }

@@ -5,7 +5,9 @@
 pub mod metrics;
 
 use core::fmt;
+use core::panic::AssertUnwindSafe;
 use core::time::Duration;
+use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex};
 
 use crate::rules::quorum::Tally;
@@ -156,7 +158,8 @@ impl Listeners {
         metrics::count(event);
         let listeners = self.lock().clone();
         for listener in listeners {
-            listener(event);
+            // The task of a member must outlive it; the panic has been reported.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
         }
     }
 

@@ -39,6 +39,23 @@ async fn an_outage_and_its_end_are_reported_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_member_outlives_panics_of_its_hub_and_of_listeners() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(2, &hub, CONFIG, &backend, 100 * MILLI).await;
+    nodes[0].fleet.on_event(|_| panic!("a mistake in a listener"));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&told);
+    nodes[0].fleet.on_event(move |event: &FleetEvent<'_>| {
+        log.lock().unwrap().push(matches!(event, FleetEvent::HubLost { .. }));
+    });
+    sleep(5 * SEC).await;
+    nodes[0].wire.panic_once();
+    sleep(60 * SEC).await;
+    assert_eq!(*told.lock().unwrap(), [true, false], "lost, and back");
+    assert_eq!(nodes[1].fleet.members().await.unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_that_joins_during_an_outage_is_informed() {
     let wire = Wire::new(&MemoryHub::new());
     wire.cut();

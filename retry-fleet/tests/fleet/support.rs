@@ -19,6 +19,7 @@ pub(crate) const SEC: Duration = Duration::from_secs(1);
 pub(crate) struct Wire {
     hub: Arc<Mutex<MemoryHub>>,
     is_cut: Arc<AtomicBool>,
+    panics: Arc<AtomicBool>,
     requests: Arc<AtomicU64>,
     /// The round-trip time.
     latency: Duration,
@@ -33,6 +34,7 @@ impl Wire {
         Self {
             hub: Arc::new(Mutex::new(hub.clone())),
             is_cut: Arc::default(),
+            panics: Arc::default(),
             requests: Arc::default(),
             latency,
         }
@@ -40,6 +42,11 @@ impl Wire {
 
     pub(crate) fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// The next request panics.
+    pub(crate) fn panic_once(&self) {
+        self.panics.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn restore(&self) {
@@ -61,6 +68,7 @@ impl Wire {
 
     async fn pass(&self) -> HubResult<()> {
         self.requests.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.panics.swap(false, Ordering::Relaxed), "a mistake in a hub");
         sleep(self.latency / 2).await;
         if self.is_cut.load(Ordering::Relaxed) {
             return Err(HubError::unavailable("the wire is cut"));

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -28,7 +28,9 @@ use crate::file::{Schedule, WorkflowFile, names_file};
 use crate::runner::{self, FileRun, JobListener, Origin, Reports, RunSettings, Tasks};
 use crate::steps::notices::Notices;
 use crate::steps::stream::Excerpt;
+use crate::template::placeholder::{Meaning, Placeholder};
 use crate::terminal::text::{argument, chain, count, one_line, thousands};
+use retry_workflow::condition::path::at;
 use retry_workflow::job::Unit;
 use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, WorkflowError};
 
@@ -42,6 +44,18 @@ pub(super) struct Work {
     is_moved: bool,
     /// Nothing new begins: no number of failures stops it.
     is_closing: bool,
+}
+
+impl Work {
+    /// The first placeholder of its file that this item has no value for.
+    pub(super) fn lacking(&self, item: &Value) -> Option<String> {
+        let placeholders = self.file.reader()?.placeholders;
+        let is_lacking = |placeholder: &Placeholder| match &placeholder.meaning {
+            Meaning::Item(path) => at(item, path).is_none(),
+            _ => false,
+        };
+        placeholders.into_iter().find(is_lacking).map(|placeholder| placeholder.written)
+    }
 }
 
 /// The end of the work on a job in this process.

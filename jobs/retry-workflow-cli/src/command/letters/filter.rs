@@ -61,7 +61,7 @@ impl FilterArguments {
             check_job_exists(letters.store(), job).await?;
         }
         for id in &self.items {
-            reject_job_id(letters.store(), &filter, id).await?;
+            check_item_exists(letters.store(), &filter, id).await?;
         }
         if let Some(given) = &self.signature {
             filter.signature = Some(letters.signature(&filter, given).await?.as_str().to_owned());
@@ -112,22 +112,28 @@ impl FilterArguments {
     }
 }
 
-/// Rejects the id of a job in place of an item's: otherwise the filter would silently match
+/// Rejects the id of no item, such as the id of a job: otherwise the filter would silently match
 /// nothing.
-async fn reject_job_id(store: &dyn Store, filter: &Filter, id: &str) -> Result<(), CommandError> {
-    if Job::find(store, id).await?.is_none() && store.counts(id).await?.total() == 0 {
-        return Ok(());
-    }
+async fn check_item_exists(
+    store: &dyn Store,
+    filter: &Filter,
+    id: &str,
+) -> Result<(), CommandError> {
     let mut items = Filter::default().ids([id]).states(ItemState::ALL);
     items.job.clone_from(&filter.job);
-    if store.list(&items, None, 1).await?.items.is_empty() {
-        let id = one_line(id);
-        return Err(CommandError::Usage(format!(
-            "{id} is a job, not an item: --item takes the id of an item; name a job \
-             by itself"
-        )));
+    let found = store.list(&items, None, 1).await?;
+    if !found.items.is_empty() || found.next.is_some() {
+        return Ok(());
     }
-    Ok(())
+    let is_job = Job::find(store, id).await?.is_some() || store.counts(id).await?.total() > 0;
+    let id = one_line(id);
+    Err(CommandError::Usage(match &filter.job {
+        _ if is_job => format!(
+            "{id} is a job, not an item: --item takes the id of an item; name a job by itself"
+        ),
+        Some(job) => format!("the job {} has no item {id}", one_line(job)),
+        None => format!("no job has an item {id}"),
+    }))
 }
 
 /// Rejects an unknown job: a misspelt one has no dead letters, which would look like good news.

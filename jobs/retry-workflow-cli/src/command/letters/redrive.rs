@@ -11,7 +11,7 @@ use crate::command::outcome::CommandError;
 use crate::command::run::{self, Work};
 use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
-use retry_workflow::{DeadLetters, Filter, Operator, Redrive, Store};
+use retry_workflow::{DeadLetters, Failure, Filter, Operator, Redrive, Store};
 
 /// Re-drives dead letters; returns the jobs to run, which have pending items again.
 pub(super) async fn retry(
@@ -42,9 +42,19 @@ pub(super) async fn retry(
         ready.push(run::prepare(letters.store(), job, file, how.restart_items).await?);
     }
     if let Some(file) = &arguments.edit {
-        edit(operator, filter, file).await?;
+        edit(operator, filter, file, &ready).await?;
     }
     let taken = operator.redrive(&jobs.filters(filter), redrive).await?;
+    let is_own = |class: &&String| !Failure::CLASSES.contains(&class.as_str());
+    if taken == 0
+        && let Some(class) = filter.class.as_ref().filter(is_own)
+    {
+        return Err(CommandError::Usage(format!(
+            "no dead letter has the class \"{}\": the classes are {}",
+            one_line(class),
+            Failure::CLASSES.join(", ")
+        )));
+    }
     let runs_now = taken > 0 && !arguments.later;
     if screen.json && !runs_now {
         screen.object(&json!({
@@ -96,10 +106,15 @@ pub(crate) async fn run_later(
 }
 
 /// Replaces the payload of the one selected item with the contents of a file.
-async fn edit(operator: &Operator, filter: &Filter, file: &Path) -> Result<(), CommandError> {
+async fn edit(
+    operator: &Operator,
+    filter: &Filter,
+    file: &Path,
+    ready: &[Work],
+) -> Result<(), CommandError> {
     let letters = operator.letters();
     let page = letters.list(filter, None, 2).await?;
-    let [item] = &page.items[..] else {
+    let [letter] = &page.items[..] else {
         let found = letters.count(filter).await?;
         return Err(CommandError::Usage(format!(
             "--edit is for one item, but {} selected: name the job and --item ID",
@@ -114,10 +129,15 @@ async fn edit(operator: &Operator, filter: &Filter, file: &Path) -> Result<(), C
     let shown = file.display();
     let payload =
         payload.map_err(|error| CommandError::Usage(format!("cannot read {shown}: {error}")))?;
-    serde_json::from_str::<serde::de::IgnoredAny>(&payload)
+    let item = serde_json::from_str(&payload)
         .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
-    if !operator.edit(&item.job, &item.id, payload.trim()).await? {
-        let id = one_line(&item.id);
+    if let Some(placeholder) = ready.iter().find_map(|work| work.lacking(&item)) {
+        return Err(CommandError::Usage(format!(
+            "{shown} has nothing for `{placeholder}` of the workflow file: add it"
+        )));
+    }
+    if !operator.edit(&letter.job, &letter.id, payload.trim()).await? {
+        let id = one_line(&letter.id);
         return Err(CommandError::Usage(format!("{id} is no longer a dead letter")));
     }
     Ok(())

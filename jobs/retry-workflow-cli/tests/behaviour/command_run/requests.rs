@@ -128,6 +128,16 @@ fn a_dead_letter_is_run_again_with_another_payload() {
     place.write("bad.json", "{");
     edit("bad.json", 2).says("bad.json is not JSON");
     place.ends(2, &["dlq", "retry", "job-1", "--item", "x", "--edit", "new.json"]);
+    place.write("other.json", "{ \"name\": \"repaired\" }\n");
+    edit("other.json", 2).says("other.json has nothing for `${item.id}`");
+    place.ends(2, &["dlq", "retry", "job-1", "--item", "nope"]).says("job-1 has no item nope");
+    place.ends(2, &["dlq", "retry", "--item", "nope"]).says("no job has an item nope");
+    place
+        .ends(2, &["dlq", "retry", "job-1", "--class", "nope"])
+        .says("the class \"nope\": the classes are");
+    place
+        .ends(0, &["dlq", "retry", "job-1", "--class", "timeout"])
+        .says("0 dead letters re-driven");
     edit("new.json", 0);
     assert!(place.sorted("log").contains(&"repaired".to_owned()));
     let shown = place.object(&["items", "show", "job-1", id]);

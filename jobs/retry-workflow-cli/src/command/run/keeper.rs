@@ -67,7 +67,7 @@ mod linux {
     use crate::steps::temporary;
 
     /// Tells the worker that its keeper has ended.
-    const ORPHANED: Signal = Signal::USR2;
+    const ORPHANED: Signal = Signal::PROF;
     /// The interval at which adopted processes that have ended are reaped.
     const REAP_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -22,13 +22,16 @@ pub(crate) const HANGUP: i32 = 1;
 /// SIGINT: Ctrl-C.
 pub(crate) const INTERRUPT: i32 = 2;
 const QUIT: i32 = 3;
+const ALARM: i32 = 14;
 pub(crate) const TERMINATE: i32 = 15;
+/// SIGUSR1 and SIGUSR2.
+const USER: [i32; 2] = if cfg!(target_os = "linux") { [10, 12] } else { [30, 31] };
 /// The signals that ask a process to stop.
-pub(crate) const REQUESTS: &[i32] = &[INTERRUPT, TERMINATE, QUIT];
+pub(crate) const REQUESTS: &[i32] = &[INTERRUPT, TERMINATE, QUIT, USER[0], USER[1], ALARM];
 
-/// The signal with which the keeper forwards others.
+/// The signal with which the keeper forwards others: one that no other program sends.
 #[cfg(target_os = "linux")]
-pub(crate) const FORWARDED: rustix::process::Signal = rustix::process::Signal::USR1;
+pub(crate) const FORWARDED: rustix::process::Signal = rustix::process::Signal::VTALARM;
 
 /// Asks the job to stop at the first signal, and returns at the second.
 pub(super) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {

@@ -126,3 +126,26 @@ fn a_command_that_dies_of_a_signal_of_its_own_has_failed() {
     let place = Place::with("name: job\ncommands:\n  - shell: 'exit 130'\n");
     place.ends(1, &["run", "job.yml"]).says("exit status 130");
 }
+
+#[test]
+fn signals_for_users_and_timers_are_requests_to_stop() {
+    for name in ["USR1", "USR2", "ALRM"] {
+        for all in [false, true] {
+            let place = Place::with(
+                "name: job\ncommands:\n  - shell: 'echo on > begun; until [ -e go ]; do sleep 0.01; done; echo end > log'\n  - shell: 'echo no >> log'\n",
+            );
+            let running = place.spawn(&["run", "job.yml"]);
+            let worker = running.worker();
+            until("it runs", || !place.read("begun").is_empty());
+            running.signal(name);
+            if all {
+                signal(name, &worker.to_string());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            place.write("go", "");
+            let ran = running.ended();
+            assert_eq!(ran.code, Some(1), "{name} {ran:#?}");
+            assert_eq!(place.read("log"), "end\n", "{name}, {all}: {ran:#?}");
+        }
+    }
+}

@@ -42,6 +42,8 @@ pub(crate) enum LayoutError {
     },
     /// There are no tables, but they must exist.
     Missing,
+    /// The name of the schema is empty or too long.
+    Name,
     /// A table of this name exists already.
     Foreign,
     /// The schema belongs to a store if a hub is opened, or to a hub if a store is.
@@ -58,6 +60,10 @@ impl fmt::Display for LayoutError {
                 f,
                 "the tables in this schema have layout {found}, but this program knows layout \
                  {known}: use the matching release, or another schema"
+            ),
+            Self::Name => f.write_str(
+                "the name of a schema has 1 to 63 bytes, because the server cuts a longer one: \
+                 write another one",
             ),
             Self::Missing => f.write_str("the schema has no tables"),
             Self::Foreign => f.write_str(
@@ -79,6 +85,9 @@ impl fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
+/// The server cuts longer names, in bytes.
+const LONGEST_NAME: usize = 63;
+
 impl<E: Into<PostgresError>> From<E> for LayoutError {
     fn from(error: E) -> Self {
         Self::Server(error.into())
@@ -98,6 +107,9 @@ impl Layout {
         schema: &str,
         must_exist: bool,
     ) -> Result<(), LayoutError> {
+        if !(1..=LONGEST_NAME).contains(&schema.len()) {
+            return Err(LayoutError::Name);
+        }
         let known = self.version();
         let mut found = self.found(client, schema).await?;
         if found == 0 && must_exist {

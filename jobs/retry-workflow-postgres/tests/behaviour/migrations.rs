@@ -124,3 +124,13 @@ async fn a_hub_in_the_schema_is_refused_by_its_name() {
                 changed";
     assert!(why.ends_with(text), "{why}");
 }
+
+#[tokio::test]
+async fn a_name_that_the_server_would_cut_is_refused() {
+    let Some(place) = Place::new() else { return };
+    for name in [String::new(), "n".repeat(64)] {
+        let options = retry_workflow_postgres::PostgresStore::options().schema(name);
+        let error = options.connect(&place.url).await.unwrap_err();
+        assert!(error.to_string().contains("1 to 63 bytes"), "{error}");
+    }
+}

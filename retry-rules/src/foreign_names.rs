@@ -25,7 +25,7 @@ pub const RETRY: &[ForeignName] = &[
     RETRIES,
     (
         "tries times stop stopafterattempt maxtries totalattempts attempt maxattempt numattempts \
-         maxattempts count limit",
+         maxattempts count limit max",
         "attempts",
     ),
     (
@@ -46,7 +46,8 @@ pub const RETRY: &[ForeignName] = &[
     ),
     (
         "delay initialinterval mindelay interval wait basedelay initialbackoff minwait minbackoff \
-         backoffmin delayfactor initialwait startdelay waitduration mintimeout delayms retrydelay waitms",
+         backoffmin delayfactor initialwait startdelay waitduration mintimeout delayms retrydelay waitms \
+         retrywaitseconds waitseconds delayseconds retrydelayseconds",
         "initial_delay",
     ),
     (

@@ -137,8 +137,7 @@ impl Run {
                     }
                     Err(StepError::payload(format!(
                         "an argument of `{program}` is {} bytes long, but the limit is \
-                         {LONGEST_VALUE}: use `shell`, whose programs can read the file \
-                         \"${ITEM_FILE}\"",
+                         {LONGEST_VALUE}: use `shell: …`, whose programs can read it from a file",
                         value.len()
                     )))
                 });

@@ -49,7 +49,9 @@ pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<
     let cures = |table| cures(key, written, table).map(|cure| in_file(&cure));
     // A word that is common to both means what it means in the tool: `when` is also a predicate.
     let of_tools = cures(BACKOFF).chain(cures(WORKFLOW)).find(|cure| known.contains(&name(cure)));
-    let is_misspelt = || nearest(key, known.iter().copied()).is_some();
+    // Names such as `retry_delay` resemble the key of the map that has the setting.
+    let is_misspelt =
+        || nearest(key, known.iter().copied()).is_some_and(|near| near != "retry_config");
     of_tools.or_else(|| {
         // The names of retries, and of a step with retries.
         cures(RETRY).chain(cures(BREAKER)).find_map(|cure| {
@@ -85,6 +87,10 @@ mod tests {
         for (names, _) in WORKFLOW {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
+        let here = key_of_others("retry_wait_seconds", "5", &["retry_config", "shell"]);
+        assert_eq!(here.as_deref(), Some("retry_config: { initial_delay: … }"));
+        let here = key_of_others("max", "3", &["attempts", "max_delay"]);
+        assert_eq!(here.as_deref(), Some("attempts"));
         let here = key_of_others("exit_codes", "[75]", &["retry_on"]);
         assert_eq!(here.as_deref(), Some("retry_on: [{ exit_code: … }]"));
     }

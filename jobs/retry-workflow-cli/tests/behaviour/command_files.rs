@@ -94,6 +94,36 @@ fn placeholders_of_other_tools_are_hinted_at() {
 }
 
 #[test]
+fn a_hidden_failure_and_code_for_a_program_get_a_hint() {
+    let folder = good_and_bad();
+    let told = |command: &str| {
+        let text = format!(
+            "map:\n  input: {{ command: ./list.sh }}\n  agent_template:\n    - shell: '{command}'\n"
+        );
+        std::fs::write(folder.path().join("map.yml"), text).unwrap();
+        let output = run(folder.path(), &["check", "map.yml"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for hidden in ["make ${item} | tee log", "a |& ts && b ${item}", "cat a | logger -t job\n"] {
+        assert!(told(hidden).contains("a failure before this pipe is hidden"), "{hidden}");
+    }
+    for code in ["flock l -c \"x ${item}\"", "script -qec \"x ${item}\" f", "env -S \"x ${item}\""]
+    {
+        assert!(told(code).contains("passes its argument to a shell"), "{code}");
+    }
+    for plain in [
+        "set -o pipefail; make ${item} | tee log",
+        "make | tee log | grep -q ${item}",
+        "make || cat ${item}",
+        "flock l ./x ${item}",
+        "flock l -c x; echo ${item}",
+    ] {
+        assert!(!told(plain).contains("hint"), "{plain}: {}", told(plain));
+    }
+}
+
+#[test]
 fn a_value_run_as_code_gets_a_hint() {
     let folder = good_and_bad();
     let step = |command: &str| {

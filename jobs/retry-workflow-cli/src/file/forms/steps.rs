@@ -86,6 +86,17 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a pattern of ours")
 });
 
+/// A value in the code that a program passes to a shell.
+static TAKES_CODE: LazyLock<Regex> = LazyLock::new(|| {
+    let program = r"\b(?:flock|script)\b[^|;&\n]*\s-\w*c|\benv\b[^|;&\n]*\s-\w*S";
+    Regex::new(&format!(r"(?:{program})\b[^|;&\n]*\$\{{")).expect("a pattern of ours")
+});
+
+/// A pipe into a program that always succeeds, at the end of a script or before `&&`.
+static HIDES_FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[^|]\|&?\s*(tee|ts|logger|cat)\b[^|;&\n]*(?:&&|\s*$)").expect("a pattern of ours")
+});
+
 /// The placeholders of other tools: `$item.id`, `{{ item.id }}`. Each has one of [`SIGNS`].
 static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -99,6 +110,10 @@ const SIGNS: [&str; 3] = ["$item.", "$map.", "{{"];
 const PIPED: &str = "a shell reads its code from the output of this step, and a value in it could \
                      run as code: pass values as arguments, as in `sh -c 'echo \"$1\"' sh \
                      ${item.id}`";
+
+const PASSED_TO_A_SHELL: &str = "this program passes its argument to a shell, and a value in it \
+                                 would run as code: write `sh -c 'echo \"$1\"' sh ${item.id}` as \
+                                 its arguments, without `-c` or `-S`";
 
 const CODE: &str = "this is shell code, and a value in it would run as code: pass values as \
                     arguments, as in [sh, -c, 'echo \"$1\"', sh, \"${item.id}\"]";
@@ -543,13 +558,28 @@ impl Forms<'_> {
             let span = node.span_within(&self.source.text, *at, &format!("${{{name}}}"));
             self.needed.push(NeededVariable { name: name.clone(), span });
         }
-        if !script.values.is_empty()
-            && text.contains("sh")
-            && let Some(shell) = INTO_A_SHELL.find(text)
+        let mut hint = |at: usize, written: &str, message: &str| {
+            let span = node.span_within(&self.source.text, at, written);
+            self.hints.push(Mistake { message: message.to_owned(), span: Some(span) });
+        };
+        if !script.values.is_empty() {
+            if let Some(shell) = INTO_A_SHELL.find(text).filter(|_| text.contains("sh")) {
+                let at = shell.start() + shell.as_str().find('|').unwrap_or(0);
+                hint(at, "|", PIPED);
+            }
+            if let Some(code) = TAKES_CODE.find(text) {
+                hint(code.start(), code.as_str(), PASSED_TO_A_SHELL);
+            }
+        }
+        if let Some(program) = HIDES_FAILURE.captures(text).and_then(|pipe| pipe.get(1))
+            && !text.contains("pipefail")
         {
-            let at = shell.start() + shell.as_str().find('|').unwrap_or(0);
-            let span = node.span_within(&self.source.text, at, "|");
-            self.hints.push(Mistake { message: PIPED.to_owned(), span: Some(span) });
+            let name = program.as_str();
+            let message = format!(
+                "a failure before this pipe is hidden, because its status is that of `{name}`: \
+                 write `exec: [bash, -o, pipefail, -c, \"…\"]`"
+            );
+            hint(program.start(), name, &message);
         }
         Some(script)
     }

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_rules::suggest::nearest;
+use retry_runtime::Class;
 use serde_json::Value;
 
 use self::environment::{EnvironmentPlan, NeededVariable};
@@ -94,6 +95,7 @@ pub(crate) struct MapPlan {
     pub(crate) priority: Option<ItemText>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
+    pub(crate) slow_down_on: Class,
     pub(crate) limits: Limits,
     /// The time limit of all steps of an item together.
     pub(crate) agent_timeout: Option<Duration>,

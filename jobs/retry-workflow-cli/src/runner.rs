@@ -493,7 +493,7 @@ async fn map_reduce(
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     descriptors::allow_for(most, file.workspace.tap.is_some());
-    let runner = run.runner_of_file(&job, &given).max_parallel(most);
+    let runner = run.runner_of_file(&job, &given).max_parallel(most).slow_down_on(map.slow_down_on);
     let runner = limited(runner, &map.limits, settings.rate);
     let runner = set(runner, map.priority.clone(), |runner, text: ItemText| {
         runner.priority(move |item| text.priority(item).unwrap_or_default())

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use retry_runtime::Class;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
@@ -75,6 +76,8 @@ use crate::store::{Store, StoreError};
 #[derive(Clone)]
 pub(crate) struct Options {
     pub(crate) max_parallel: usize,
+    /// The classes of failures for which fewer items run at the same time.
+    pub(crate) slow_down_on: Class,
     /// The duration of this worker's lease of a claimed item, unless it is renewed.
     pub(crate) lease: Duration,
     pub(crate) deadline: Option<Duration>,
@@ -164,7 +167,7 @@ pub(crate) async fn run(
     let id: Arc<str> = job.id.as_str().into();
     let worker: Arc<str> = worker(since).into();
     let heartbeat = Heartbeat::new(&id, &worker, since, options.lease);
-    let Beat { others, .. } = heartbeat.clone().beat(&*store).await?;
+    let Beat { others, .. } = heartbeat.clone().beat(&*store, None).await?;
     let clock: Clock = {
         let store = Arc::clone(&store);
         Arc::new(move || store.now())
@@ -181,7 +184,7 @@ pub(crate) async fn run(
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
         collector: Collector::new(options.policy.error_collection, options.listeners),
         #[cfg(feature = "metrics")]
-        metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
+        metrics: Box::new(JobMetrics::new(&job.name, &id, (base, options.max_parallel))),
         access: HandlerAccess::new(),
         waiting,
         most_waiting,
@@ -409,7 +412,7 @@ impl Engine {
                 }
                 self.ledger.done(&finished);
                 match &finished.not_begun {
-                    None => self.capacity.begun(),
+                    None => self.capacity.ended(finished.is_rejected, self.tasks.len()),
                     Some(why) => self.could_not_begin(why),
                 }
                 self.finished.push(finished);

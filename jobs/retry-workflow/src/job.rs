@@ -67,5 +67,5 @@ pub use self::rate_record::RateRecord;
 pub use self::record::{PendingRequest, Request};
 pub use self::report::Unit;
 pub use self::waits::Waits;
-pub use self::worker_record::WorkerRecord;
+pub use self::worker_record::{Throttle, WorkerRecord};
 pub use crate::item::clock::InvalidTimestamp;

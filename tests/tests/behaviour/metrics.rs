@@ -385,6 +385,7 @@ async fn a_job_is_measured_while_this_process_works_on_it() {
             "gauge retry_job_items{…,state=pending} 0",
             "gauge retry_job_items{…,state=skipped} 0",
             "gauge retry_job_items{…,state=succeeded} 3",
+            "gauge retry_job_max_handlers{…} 0",
             "gauge retry_job_overdue_seconds{…} 0",
             "gauge retry_job_running{…} 0",
             "histogram retry_job_step_seconds{…,step_name=} 2.5 2.5 2.5 2.5",

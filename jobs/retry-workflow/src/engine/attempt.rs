@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use retry_runtime::durable::AskedWait;
-use retry_runtime::{Permit, Reason, Retrier};
+use retry_runtime::{Class, Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -57,6 +57,7 @@ pub(super) struct AttemptRunner {
     /// The retries of `on_item_failure: retry`.
     item_retries: Retrier,
     breaker: Option<JobBreaker>,
+    slow_down_on: Class,
 }
 
 /// An item that is ready to be settled.
@@ -74,6 +75,8 @@ pub(super) struct Completion {
     pub(super) stops: bool,
     /// The resource that this machine lacks, if the item could not begin.
     pub(super) not_begun: Option<String>,
+    /// Set if it failed with a class for which fewer items run at the same time.
+    pub(super) is_rejected: bool,
 }
 
 impl Completion {
@@ -88,6 +91,7 @@ impl Completion {
             failure: None,
             stops: false,
             not_begun: None,
+            is_rejected: false,
         }
     }
 
@@ -289,6 +293,7 @@ impl AttemptRunner {
             handlers: options.handlers.clone(),
             item_retries: Retrier::new(options.policy.retry_config).name("workflow"),
             breaker: breaker.cloned(),
+            slow_down_on: options.slow_down_on,
         }
     }
 
@@ -407,7 +412,11 @@ impl AttemptRunner {
             Err(panic) => AttemptReport::failed(timer, panicked(&*panic), Reason::NotRetryable),
         };
         let AttemptReport { outcome, records, step_times, asked_wait, resume_from } = report;
-        let measured = Measured { records, step_times, resume_from };
+        let is_rejected = records
+            .iter()
+            .filter_map(|record| record.failure.as_ref())
+            .any(|failure| failure.is_of(self.slow_down_on));
+        let measured = Measured { records, step_times, resume_from, is_rejected };
         if let Some(permit) = permit {
             record_outcome(permit, &outcome, asked_wait);
             self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(JobBreaker::note_hold);
@@ -592,13 +601,14 @@ impl AttemptRunner {
         let LeasedItem { key, run, attempt, id, postponed, .. } = item;
         // Rows of postponed attempts are written with the next row.
         let postponed = postponed.filter(|_| !matches!(end, Settled::Deferred { .. }));
-        let Measured { records, step_times, .. } = measured;
+        let Measured { records, step_times, is_rejected, .. } = measured;
         let last = records.len().saturating_sub(1);
         let history = records.into_iter().enumerate().map(|(at, record)| {
             self.row((run, attempt), record, wait.filter(|_| at == last).unwrap_or_default())
         });
         let history = postponed.map(|row| *row).into_iter().chain(history).collect();
-        Completion::new(id, Settlement { step_times, ..Settlement::new(key, end, history) })
+        let settlement = Settlement { step_times, ..Settlement::new(key, end, history) };
+        Completion { is_rejected, ..Completion::new(id, settlement) }
     }
 }
 
@@ -620,6 +630,7 @@ struct Measured {
     step_times: Vec<StepTime>,
     /// The place where a failed item can continue.
     resume_from: Option<String>,
+    is_rejected: bool,
 }
 
 /// Identifies an item.

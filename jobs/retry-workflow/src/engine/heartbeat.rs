@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::item::clock::Timestamp;
 use crate::job::record::{Job, PendingRequest, Request};
-use crate::job::worker_record::WorkerRecord;
+use crate::job::worker_record::{Throttle, WorkerRecord};
 use crate::store::{Store, StoreError};
 
 /// A heartbeat lasts at least this long, even if leases are shorter.
@@ -47,8 +47,13 @@ impl Heartbeat {
         self.good_for / 3
     }
 
-    /// Renews the heartbeat if that is due, and ends the leases of dead workers.
-    pub(super) async fn beat(self, store: &dyn Store) -> Result<Beat, StoreError> {
+    /// Renews the heartbeat if that is due or `throttle` has changed, and ends the leases of dead
+    /// workers.
+    pub(super) async fn beat(
+        self,
+        store: &dyn Store,
+        throttle: Option<Throttle>,
+    ) -> Result<Beat, StoreError> {
         let now = store.now();
         let Some(job) = Job::find(store, &self.job).await? else { return Ok(Beat::default()) };
         let is_meant = |pending: &PendingRequest| pending.at >= self.since;
@@ -59,13 +64,14 @@ impl Heartbeat {
         let late = now + self.good_for - self.every();
         let (mine, others): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|other| *other.worker == *self.worker);
-        let is_late = !mine.iter().any(|mine| mine.until > late);
+        let is_late = !mine.iter().any(|mine| mine.until > late && mine.throttle == throttle);
         if dead.is_empty() && !is_late {
             return Ok(Beat { freed: 0, request, others });
         }
         // Before they leave the record: workers that are not in it are not searched for.
         let freed = WorkerRecord::end_leases(store, &self.job, &dead).await?;
-        let mine = WorkerRecord::new(&self.worker, now + self.good_for);
+        let mut mine = WorkerRecord::new(&self.worker, now + self.good_for);
+        mine.throttle = throttle;
         Job::update(store, &self.job, |job| {
             job.workers.retain(|other| {
                 let is_old = other.worker == mine.worker || other.is_begun_by(&mine);

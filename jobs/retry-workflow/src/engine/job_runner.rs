@@ -5,6 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use retry_runtime::Class;
+
 use crate::engine::source::{DynSource, Source, StoredItems};
 use crate::engine::work::{BoxFuture, DynWork, Work};
 use crate::engine::{self, Handlers, JobLimit, LimitBound, Options, Signals};
@@ -26,6 +28,7 @@ use crate::words;
 /// | --- | --- |
 /// | [`error_policy`](Self::error_policy): what becomes of items that fail for good | dead letters |
 /// | [`max_parallel`](Self::max_parallel) | 10 |
+/// | [`slow_down_on`](Self::slow_down_on): failures for which fewer items run at the same time | none |
 /// | [`rate`](Self::rate), [`rate_per`](Self::rate_per), [`concurrency_per`](Self::concurrency_per): how many attempts start or run, of all or of those that share a key | no limit |
 /// | [`priority`](Self::priority): which items come first | as they come |
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
@@ -53,6 +56,7 @@ impl JobRunner {
     pub fn new(name: impl Into<String>) -> Self {
         let options = Options {
             max_parallel: 10,
+            slow_down_on: Class::empty(),
             lease: Duration::from_secs(30),
             deadline: None,
             rate: None,
@@ -172,6 +176,31 @@ macro_rules! settings {
         /// ```
         pub fn max_parallel(mut self, most: usize) -> Self {
             self$(.$runner)?.options.max_parallel = most;
+            self
+        }
+
+        /// Sets the classes of failures for which fewer items run at the same time, such as the
+        /// 429 of a server that was called too often. Default: none.
+        ///
+        /// After such a failure no more items run than still do; after twice as many have ended
+        /// without one, one more runs, up to [`max_parallel`](Self::max_parallel). Each process
+        /// has its own limit. The failure counts as an attempt, as any other does.
+        ///
+        /// ```
+        /// # use retry_workflow::{Class, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .max_parallel(20)
+        ///     .slow_down_on(Class::RATE_LIMIT)
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert_eq!(report.succeeded(), 3);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn slow_down_on(mut self, classes: retry_runtime::Class) -> Self {
+            self$(.$runner)?.options.slow_down_on = classes;
             self
         }
 

@@ -197,8 +197,9 @@ impl Engine {
 
     fn start_beating(&mut self) {
         let heartbeat = self.polling.heartbeat.clone();
+        let throttle = self.capacity.throttle();
         let is_started = self.operations.start(Operation::Heartbeat, |store, _| async move {
-            heartbeat.beat(&*store).await.map(EngineEvent::Beaten)
+            heartbeat.beat(&*store, throttle).await.map(EngineEvent::Beaten)
         });
         if is_started {
             self.polling.beat_at = Instant::now() + self.polling.heartbeat.every();
@@ -226,7 +227,7 @@ impl Engine {
     pub(super) fn report_progress(&mut self) {
         let (counts, running) = (self.ledger.stored(), self.tasks.len());
         #[cfg(feature = "metrics")]
-        self.metrics.progress(counts, running, self.store.now());
+        self.metrics.progress(counts, (running, self.capacity.limit()), self.store.now());
         self.collector.emit(&JobEvent::Progress {
             counts,
             input_complete: self.input_complete,
@@ -262,7 +263,8 @@ impl Engine {
             return Some(WaitReason::Rate { limit, wait });
         }
         if runs {
-            return None;
+            let throttle = self.capacity.throttle();
+            return throttle.filter(|it| self.tasks.len() >= it.limit).map(WaitReason::Throttled);
         }
         if self.operations.is_under_way(Operation::Enter) {
             return Some(WaitReason::OtherJob);

@@ -121,6 +121,12 @@ impl Failure {
         Self { output: None, ..self }
     }
 
+    /// Returns whether its class is one of these, or several that include one of these.
+    pub(crate) fn is_of(&self, classes: Class) -> bool {
+        let mut own = self.class.split('+');
+        !classes.is_empty() && own.any(|own| names(classes).any(|name| name == own))
+    }
+
     /// Creates a failure from a description.
     pub(crate) fn described(description: Description) -> Self {
         let Description { class, texts, texts_without_bodies } = description;
@@ -172,12 +178,12 @@ pub(crate) fn class_name(class: Class) -> String {
     if class.is_empty() {
         return "other".to_owned();
     }
-    let names: Vec<_> = Class::NAMES
-        .iter()
-        .filter(|(one, _)| class.contains(*one))
-        .map(|(_, name)| *name)
-        .collect();
-    names.join("+")
+    names(class).collect::<Vec<_>>().join("+")
+}
+
+/// The names of the classes in a set.
+fn names(class: Class) -> impl Iterator<Item = &'static str> {
+    Class::NAMES.into_iter().filter(move |(one, _)| class.contains(*one)).map(|(_, name)| name)
 }
 
 /// The message itself, or its beginning and its end if it is very long.

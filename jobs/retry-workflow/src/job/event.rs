@@ -12,6 +12,7 @@ use crate::item::json::seconds;
 use crate::item::record::{AttemptRecord, Counts, ItemState};
 use crate::job::rate::Rate;
 use crate::job::record::StopReason;
+use crate::job::worker_record::Throttle;
 
 /// An item whose retries have ended.
 #[derive(Clone, Debug)]
@@ -115,6 +116,10 @@ pub enum WaitReason {
     /// For resources: an item could not begin
     /// ([`WorkOutcome::NotBegun`](crate::work::WorkOutcome::NotBegun)), and is tried again soon.
     Resources,
+    /// For running handlers to end, because fewer than `max_parallel` may run: a service has
+    /// rejected items ([`slow_down_on`](crate::JobRunner::slow_down_on)), or the machine lacks the
+    /// resources.
+    Throttled(Throttle),
     /// For running handlers to end, after which this worker stops.
     Stop,
 }

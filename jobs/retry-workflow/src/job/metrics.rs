@@ -5,6 +5,7 @@
 //! | `retry_job_running` | gauge | `workflow`, `job_id` | 1 while this process works on the job, else 0 |
 //! | `retry_job_items` | gauge | `workflow`, `job_id`, `state` | items of the job: `pending`, `leased`, `succeeded`, `dead`, `skipped` |
 //! | `retry_job_handlers` | gauge | `workflow`, `job_id` | handlers that are running in this process |
+//! | `retry_job_max_handlers` | gauge | `workflow`, `job_id` | handlers that may run at the same time in this process: `max_parallel`, or fewer while a service or the machine does not allow all of them |
 //! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long an item has been due without any attempt having ended; 0 if none is due |
 //! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
 //! | `retry_job_step_seconds` | histogram | `workflow`, `job_id`, `step_name` | how long attempts took in this process, by step; `step_name` is empty for attempts as a whole |
@@ -20,7 +21,7 @@
 //! exporters produce quantiles instead.
 //!
 //! The labels are `job_id` and `step_name` because Prometheus uses `job` for what it scrapes, and
-//! `step` is a keyword of its queries. Each job adds 12 series, and for each of its steps as many
+//! `step` is a keyword of its queries. Each job adds 13 series, and for each of its steps as many
 //! as there are buckets. For a process that runs one job after another, let the exporter drop idle
 //! ones: `idle_timeout` of `PrometheusBuilder`.
 
@@ -39,6 +40,7 @@ use crate::item::record::{Counts, ItemState, Settlement};
 const RUNNING: &str = "retry_job_running";
 const ITEMS: &str = "retry_job_items";
 const HANDLERS: &str = "retry_job_handlers";
+const MAX_HANDLERS: &str = "retry_job_max_handlers";
 const OVERDUE: &str = "retry_job_overdue_seconds";
 const ATTEMPTS: &str = "retry_job_attempts_total";
 const STEP: &str = "retry_job_step_seconds";
@@ -82,6 +84,10 @@ pub fn describe() {
     describe_gauge!(ITEMS, "Items of a job, by state");
     describe_gauge!(HANDLERS, "Handlers of a job that are running in this process");
     describe_gauge!(
+        MAX_HANDLERS,
+        "Handlers of a job that may run at the same time in this process"
+    );
+    describe_gauge!(
         OVERDUE,
         Unit::Seconds,
         "How long an item of a job has been due without any attempt having ended"
@@ -94,6 +100,7 @@ pub fn describe() {
 pub(crate) struct JobMetrics {
     running: Key,
     handlers: Key,
+    max_handlers: Key,
     overdue: Key,
     /// One key for each state.
     items: Vec<Key>,
@@ -110,7 +117,11 @@ pub(crate) struct JobMetrics {
 
 impl JobMetrics {
     /// Sets the metrics when this process begins to work on a job.
-    pub(crate) fn new(workflow: &str, job: &Arc<str>, counts: Counts) -> Self {
+    pub(crate) fn new(
+        workflow: &str,
+        job: &Arc<str>,
+        (counts, max_handlers): (Counts, usize),
+    ) -> Self {
         let labels =
             [Label::new("workflow", workflow.to_owned()), Label::new("job_id", Arc::clone(job))];
         let key = |name| Key::from_parts(name, labels.to_vec());
@@ -124,6 +135,7 @@ impl JobMetrics {
         let mut metrics = Self {
             running: key(RUNNING),
             handlers: key(HANDLERS),
+            max_handlers: key(MAX_HANDLERS),
             overdue: key(OVERDUE),
             items: by_state(ITEMS),
             attempts: by_state(ATTEMPTS),
@@ -133,7 +145,7 @@ impl JobMetrics {
             ended: (counts.attempts, Timestamp::default()),
         };
         set(&metrics.running, 1.0);
-        metrics.progress(counts, 0, Timestamp::default());
+        metrics.progress(counts, (0, max_handlers), Timestamp::default());
         // Starts from zero, because Prometheus does not see a counter that begins with 1 as an
         // increase.
         for state in ItemState::ALL {
@@ -178,12 +190,18 @@ impl JobMetrics {
         self.next_due = due;
     }
 
-    pub(crate) fn progress(&mut self, counts: Counts, handlers: usize, now: Timestamp) {
+    pub(crate) fn progress(
+        &mut self,
+        counts: Counts,
+        (handlers, max_handlers): (usize, usize),
+        now: Timestamp,
+    ) {
         let Counts { pending, leased, succeeded, dead, skipped, .. } = counts;
         for (key, items) in self.items.iter().zip([pending, leased, succeeded, dead, skipped]) {
             set(key, number(items));
         }
         set(&self.handlers, number(handlers as u64));
+        set(&self.max_handlers, number(max_handlers as u64));
         if counts.attempts != self.ended.0 {
             self.ended = (counts.attempts, now);
         }
@@ -196,7 +214,7 @@ impl JobMetrics {
 /// Resets the gauges, however the job ends while its process lives.
 impl Drop for JobMetrics {
     fn drop(&mut self) {
-        for key in [&self.running, &self.handlers, &self.overdue] {
+        for key in [&self.running, &self.handlers, &self.max_handlers, &self.overdue] {
             set(key, 0.0);
         }
     }

@@ -9,6 +9,7 @@ use crate::job::breaker_record::BreakerRecord;
 use crate::job::rate_record::RateRecord;
 use crate::job::record::{Job, JobStatus};
 use crate::job::report::Unit;
+use crate::job::worker_record::Throttle;
 use crate::store::{Store, StoreError};
 use crate::words::{in_a_while, thousands};
 
@@ -50,6 +51,9 @@ pub struct Waits {
     /// The rate of the job, if what is free next is not free yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRecord>,
+    /// The limits of the workers that run fewer items at the same time than their `max_parallel`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub throttled: Vec<Throttle>,
     /// Until when the breaker of the job rejects everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_open_until: Option<Timestamp>,
@@ -69,6 +73,8 @@ impl Waits {
         let is_over =
             counts.unfinished() == 0 && (counts.total() > 0 || job.status != JobStatus::Running);
         let not_before = job.not_before.filter(|begins| *begins > now && !is_over);
+        let live = job.workers.iter().filter(|worker| worker.is_live(now));
+        let throttled = live.filter_map(|worker| worker.throttle).collect();
         let job = job.id.as_str();
         let breaker = BreakerRecord::find(store, job).await?;
         let Overview { next_due, next_suspect, .. } =
@@ -79,6 +85,7 @@ impl Waits {
             rate: rate.filter(|rate| rate.next > now),
             next_due,
             next_suspect,
+            throttled,
             leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
             breaker_held_until: breaker.and_then(|breaker| breaker.held_until),
@@ -111,6 +118,10 @@ impl Waits {
         if let Some(rate) = self.rate.filter(|rate| rate.next > now) {
             let next = in_a_while(rate.next, now);
             lines.push(("rate", format!("{} at most: the next free start is {next}", rate.limit)));
+        }
+        for throttle in &self.throttled {
+            let text = format!("{throttle} at the same time, after rejections or for resources");
+            lines.push(("limited", text));
         }
         if let Some(until) = self.leased_until {
             let with = format!("{} with a worker", thousands(counts.leased));

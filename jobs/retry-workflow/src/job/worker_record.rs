@@ -1,5 +1,6 @@
 //! [`WorkerRecord`]: who works on a job, and whether that process is still alive.
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,27 @@ pub struct WorkerRecord {
     started: Option<u64>,
     /// Until when its last heartbeat is valid.
     pub until: Timestamp,
+    /// Set while fewer items than its `max_parallel` may run at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<Throttle>,
+}
+
+/// The limit of a worker that runs fewer items at the same time than its `max_parallel`, because a
+/// service rejects some of them, or the machine lacks the resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Throttle {
+    /// The number of items that may run at the same time now.
+    pub limit: usize,
+    /// The `max_parallel` of the worker.
+    pub max_parallel: usize,
+}
+
+/// `4 of 20`.
+impl fmt::Display for Throttle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.limit, self.max_parallel)
+    }
 }
 
 impl WorkerRecord {
@@ -34,7 +56,7 @@ impl WorkerRecord {
         let process = std::process::id();
         let machine = MACHINE.clone();
         let started = machine.as_ref().and_then(|_| system::started(process));
-        Self { worker: worker.to_owned(), process, machine, started, until }
+        Self { worker: worker.to_owned(), process, machine, started, until, throttle: None }
     }
 
     /// Returns `true` if the worker is alive, as far as this process can know: its heartbeat is

@@ -18,6 +18,7 @@ mod own_work;
 mod postponed;
 mod redriven;
 mod shortage;
+mod slow_down;
 mod store_file;
 #[cfg(feature = "sqlite")]
 mod store_model;

@@ -56,6 +56,7 @@ fn describe(reason: WaitReason, running: usize) -> Option<String> {
             )
         }
         WaitReason::Resources => "waiting for resources".to_owned(),
+        WaitReason::Throttled(throttle) => format!("{throttle} at the same time"),
         WaitReason::Suspect => "a suspect item runs alone".to_owned(),
         WaitReason::OtherJob => "waiting for another job".to_owned(),
         WaitReason::Stop => {

@@ -1,5 +1,6 @@
 //! The keys of each map of a workflow file, with the forms and descriptions of their values.
 
+use retry_runtime::Class;
 use serde_json::{Value, json};
 
 use super::form::{
@@ -121,6 +122,9 @@ keys! { MAP, map_key {
     "agent_template" => named("steps", "The steps for each item");
     "max_parallel" => whole(1,
         "The number of items that run at the same time in each process [default: 10]");
+    "slow_down_on" => key(
+        &one_or_more(&json!([{ "enum": Class::NAMES.map(|(_, name)| name) }])),
+        "Classes of failures for which fewer items run at the same time [default: none]");
     "rate" => key(&one_or_more(&json!([rate(), limit_by_key(&rate())])),
         "The number of items that start per unit of time, or of those that share a key");
     "concurrency" => key(

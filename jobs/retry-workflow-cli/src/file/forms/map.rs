@@ -15,6 +15,7 @@ use crate::template::placeholder::CapturedName;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::SourceSpan;
 use retry_rules::suggest::shortened;
+use retry_runtime::Class;
 use retry_workflow::condition::expression::{Expression, ExpressionError};
 use retry_workflow::condition::path::{PathPart, item_path};
 
@@ -60,6 +61,7 @@ impl Forms<'_> {
             Some(most) => self.positive::<u32>(most, "max_parallel"),
             None => Some(10),
         };
+        let slow_down_on = self.slow_down_on(node);
         Some(WorkflowPlan::MapReduce(Arc::new(MapPlan {
             setup,
             input: input?,
@@ -71,6 +73,7 @@ impl Forms<'_> {
             agent_timeout: self.agent_timeout(node),
             limits: self.limits(node, item),
             max_parallel: usize::try_from(max_parallel?).unwrap_or(usize::MAX),
+            slow_down_on,
             reduce,
         })))
     }
@@ -169,6 +172,15 @@ impl Forms<'_> {
             self.wrong(node.span, message);
         }
         Some(ItemText { template: template?, span: node.span })
+    }
+
+    fn slow_down_on(&mut self, node: &Node) -> Class {
+        let names = Class::NAMES.map(|(class, name)| (name, class));
+        let classes = node.get("slow_down_on").into_iter().flat_map(Node::each);
+        classes.fold(Class::empty(), |all, node| match self.choice(node, "class", &names) {
+            Some(class) => all | class,
+            None => all,
+        })
     }
 
     fn field(&mut self, node: &Node) -> Option<Vec<PathPart>> {

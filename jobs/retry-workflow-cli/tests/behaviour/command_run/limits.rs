@@ -1,4 +1,5 @@
 //! `rate` and `concurrency`: how many items start per unit of time, and how many that share a key.
+//! `slow_down_on`: how many run while a service rejects some of them.
 
 use std::time::{Duration, Instant};
 
@@ -76,4 +77,18 @@ fn a_rate_given_to_the_command_holds_for_all_that_is_left() {
         place.ends(0, &retry).says("1 dead letter re-driven at 10/s");
     });
     assert_eq!(times(&place, "starts", "").len(), 7);
+}
+
+#[test]
+fn rejections_by_a_service_reduce_the_items_that_run() {
+    let place = place("  slow_down_on: rate_limit").script(
+        "call.sh",
+        "if mkdir free; then sleep 0.8; rmdir free; else echo 429 Too Many Requests >&2; exit 1; fi",
+    );
+    let text = place.read("job.yml");
+    let retries = "      retry_config: { attempts: 9, initial_delay: 100ms }\n";
+    let place = place.file("job.yml", &format!("{text}{retries}"));
+    let ran = place.ends(0, &["run", "job.yml", "--events"]);
+    let throttled = r#"{"limit":1,"max_parallel":10,"reason":"throttled"}"#;
+    assert!(ran.out.contains(throttled), "{ran:#?}");
 }

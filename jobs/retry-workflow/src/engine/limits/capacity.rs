@@ -1,9 +1,11 @@
-//! [`Capacity`]: the number of items that run at the same time on a machine that lacks the resources
-//! to run all of `max_parallel`.
+//! [`Capacity`]: the number of items that run at the same time where not all of `max_parallel` can: the
+//! machine lacks the resources, or a service rejects some of them.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::job::worker_record::Throttle;
 
 /// The wait of an item that could not begin. If none is running, nothing else starts meanwhile.
 pub(in crate::engine) const PAUSE: Duration = Duration::from_secs(1);
@@ -15,7 +17,12 @@ const GROW_EVERY: Duration = Duration::from_secs(5);
 /// The number of items that run at the same time.
 pub(in crate::engine) struct Capacity {
     max: usize,
+    /// The limit of the machine.
     limit: usize,
+    /// The limit of the service.
+    accepted: usize,
+    /// The number of items that have ended since the service last rejected one, or that limit rose.
+    ended: usize,
     /// The time of the next growth, if the limit is below the maximum.
     grow_at: Instant,
     /// Nothing starts before then.
@@ -36,17 +43,26 @@ pub(in crate::engine) enum Shortage {
 impl Capacity {
     pub(in crate::engine) fn new(max: usize) -> Self {
         let grow_at = Instant::now();
-        Self { max, limit: max, grow_at, paused_until: None, starved_since: None }
+        Self {
+            max,
+            limit: max,
+            accepted: max,
+            ended: 0,
+            grow_at,
+            paused_until: None,
+            starved_since: None,
+        }
     }
 
     /// Returns the number of items that may run at the same time.
     pub(in crate::engine) fn limit(&self) -> usize {
-        self.limit
+        self.limit.min(self.accepted)
     }
 
-    /// Returns whether it is below the maximum.
-    pub(in crate::engine) fn is_limited(&self) -> bool {
-        self.limit < self.max
+    /// Returns this number and the maximum, if it is lower.
+    pub(in crate::engine) fn throttle(&self) -> Option<Throttle> {
+        let throttle = Throttle { limit: self.limit(), max_parallel: self.max };
+        (throttle.limit < self.max).then_some(throttle)
     }
 
     /// Returns the time at which something may start again, if nothing may now.
@@ -57,15 +73,27 @@ impl Capacity {
     /// Raises the limit, and ends a pause, if it is time.
     pub(in crate::engine) fn update(&mut self, now: Instant) {
         self.paused_until = self.paused_until.filter(|until| *until > now);
-        if self.is_limited() && self.grow_at <= now {
+        if self.limit < self.max && self.grow_at <= now {
             self.limit = self.limit.saturating_add((self.limit / 8).max(1)).min(self.max);
             self.grow_at = now + GROW_EVERY;
         }
     }
 
-    /// Notes that an item has ended that had begun.
-    pub(in crate::engine) fn begun(&mut self) {
+    /// Notes that an item has ended that had begun, while this many others were running. If the
+    /// service has rejected it, no more than those run; after each two full sets of items without
+    /// a rejection, one more runs.
+    pub(in crate::engine) fn ended(&mut self, is_rejected: bool, running: usize) {
         self.starved_since = None;
+        if is_rejected {
+            self.accepted = self.accepted.min(running).max(1);
+            self.ended = 0;
+        } else if self.accepted < self.max {
+            self.ended += 1;
+            if self.ended >= self.accepted.saturating_mul(2) {
+                self.accepted += 1;
+                self.ended = 0;
+            }
+        }
     }
 
     /// Notes that an item could not begin while this many were running.
@@ -89,13 +117,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_limit_follows_the_running_items_and_recovers() {
         let mut capacity = Capacity::new(40);
-        assert!(!capacity.is_limited());
+        assert_eq!(capacity.throttle(), None);
         assert_eq!(capacity.not_begun(16, Instant::now()), Shortage::Limited);
         assert_eq!((capacity.limit(), capacity.paused_until()), (14, None));
         capacity.update(Instant::now());
         assert_eq!(capacity.limit(), 14, "not at once");
         let mut steps = 0;
-        while capacity.is_limited() {
+        while capacity.throttle().is_some() {
             tokio::time::advance(GROW_EVERY).await;
             capacity.update(Instant::now());
             steps += 1;
@@ -111,8 +139,27 @@ mod tests {
         tokio::time::advance(PATIENCE).await;
         assert_eq!(fails(1), Shortage::Limited, "one is running");
         assert_eq!(fails(0), Shortage::Starved);
-        capacity.begun();
+        capacity.ended(false, 0);
         assert_eq!(capacity.not_begun(0, Instant::now()), Shortage::Limited);
         assert_eq!(capacity.limit(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rejection_leaves_the_running_items_and_two_sets_without_one_add_one() {
+        let mut capacity = Capacity::new(20);
+        for running in (4..20).rev() {
+            capacity.ended(true, running);
+        }
+        assert_eq!(capacity.throttle(), Some(Throttle { limit: 4, max_parallel: 20 }));
+        (0..7).for_each(|_| capacity.ended(false, 3));
+        assert_eq!(capacity.limit(), 4);
+        capacity.ended(false, 3);
+        assert_eq!(capacity.limit(), 5);
+        capacity.ended(true, 0);
+        assert_eq!(capacity.limit(), 1, "one always runs");
+        // The machine's limit applies as well.
+        capacity.not_begun(2, Instant::now());
+        (0..6).for_each(|_| capacity.ended(false, 1));
+        assert_eq!(capacity.limit(), 2);
     }
 }

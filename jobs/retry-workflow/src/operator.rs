@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::audit;
 use crate::dead_letters::{DeadLetters, Redrive};
+use crate::item::failure::{CANCELLED, Failure};
+use crate::item::one_or_many::OneOrMany;
 use crate::item::record::{Filter, ItemState};
 use crate::job::record::{Job, Request};
 use crate::store::{Alteration, IntoStore, StoreResult};
@@ -105,6 +107,40 @@ impl Operator {
             skipped = skipped.saturating_add(of_job);
         }
         Ok(skipped)
+    }
+
+    /// Cancels items of a job, and returns how many: those that wait or run are skipped, with a
+    /// failure of class `cancelled`. A handler that runs for one is dropped within a second or two,
+    /// and its attempt is recorded as lost. Items that have ended are left unchanged.
+    ///
+    /// ```
+    /// # use retry_workflow::store::NewItem;
+    /// # use retry_workflow::{ItemState, Operator, SqliteStore, Store};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = SqliteStore::in_memory();
+    /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], store.now()).await?;
+    /// let ada = Operator::new(store.clone(), "ada");
+    /// assert_eq!(ada.cancel_items("import-1", ["17"]).await?, 1);
+    /// assert_eq!(store.item("import-1", "17").await?.unwrap().state, ItemState::Skipped);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn cancel_items<Kind>(
+        &self,
+        job: &str,
+        ids: impl OneOrMany<String, Kind>,
+    ) -> StoreResult<u64> {
+        let store = self.letters.store();
+        let meant = Filter::job(job).ids(ids);
+        let unfinished = meant.clone().states([ItemState::Pending, ItemState::Leased]);
+        let skip = Alteration::Skip(Failure::new(CANCELLED, "the item was cancelled"));
+        let cancelled = store.alter(&unfinished, skip, usize::MAX, store.now()).await?;
+        audit::record(&self.user, "cancel", &object(&meant), cancelled);
+        Ok(cancelled)
     }
 
     /// Makes the waiting items of a job and of its parts due now, as [`Job::make_due`] does.

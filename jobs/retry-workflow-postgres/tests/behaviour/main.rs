@@ -5,6 +5,7 @@
 
 #[cfg(feature = "fleet")]
 mod between_processes;
+mod cancelled;
 mod changed_input;
 mod contract;
 mod fixture;

@@ -130,16 +130,20 @@ impl Engine {
         self.claim_at = Some(Instant::now());
     }
 
-    pub(super) fn start_extending(&mut self) {
-        if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
-            return;
+    /// Renews the leases of this worker, and returns `false` if that is under way already.
+    pub(super) fn start_extending(&mut self) -> bool {
+        if self.operations.is_under_way(Operation::Extend) {
+            return false;
+        }
+        if self.leases.is_empty() {
+            return true;
         }
         let (keys, started, lease) = (self.leases.keys(), self.leases.starts(), self.lease);
         self.operations.start(Operation::Extend, |store, _| async move {
             let until = store.now() + lease;
             let good = store.extend(keys.clone(), started, until).await?;
             Ok(EngineEvent::Renewed { keys, good, until })
-        });
+        })
     }
 
     pub(super) fn enqueue(&mut self, mut items: Vec<NewItem>) {

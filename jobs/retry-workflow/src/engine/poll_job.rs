@@ -42,6 +42,8 @@ pub(super) struct JobPolling {
     pub(super) due: Option<Timestamp>,
     /// Set if a suspect is due that this worker may not run yet.
     is_too_early: bool,
+    /// The number of skipped items when this worker last checked its leases.
+    skipped: u64,
 }
 
 impl JobPolling {
@@ -57,6 +59,7 @@ impl JobPolling {
             seen: 0,
             due: None,
             is_too_early: false,
+            skipped: 0,
         }
     }
 
@@ -152,6 +155,10 @@ impl Engine {
             let is_scheduled = self.schedule.closed_for(|| self.store.now()).is_none();
             let may_start = is_scheduled && !self.is_limited();
             self.metrics.next_due(next_due.filter(|_| may_start));
+        }
+        // An item that this worker runs may have been cancelled.
+        if counts.skipped != self.polling.skipped && self.start_extending() {
+            self.polling.skipped = counts.skipped;
         }
         let is_settling = self.operations.is_under_way(Operation::Settle);
         self.ledger.counted(changes, counts, is_settling);

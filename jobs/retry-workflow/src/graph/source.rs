@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::engine::source::Source;
-use crate::item::record::{Filter, ItemState, NewItem};
+use crate::item::failure::CANCELLED;
+use crate::item::record::{Filter, ItemRecord, ItemState, NewItem};
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::store::{Alteration, Store, StoreError, StoreFuture};
@@ -90,7 +91,12 @@ impl GraphSource {
     async fn check(&mut self) -> Result<(), StoreError> {
         let all = Filter::job(&self.job).states(ItemState::ALL);
         let mut found = Vec::new();
-        self.store.each_item(&all, |item| found.push((item.id, item.state))).await?;
+        self.store
+            .each_item(&all, |item| {
+                let state = lasting_state(&item);
+                found.push((item.id, state));
+            })
+            .await?;
         for (task, state) in found {
             // A task that is to run after all is only skipped in the store.
             if !self.rerun.contains(&task) {
@@ -156,6 +162,17 @@ impl GraphSource {
                 self.rerun.insert(task);
             }
         }
+    }
+}
+
+/// Returns the state of a task, as its dependents see it. A task that was cancelled by itself counts
+/// as dead: it does not run after all when its needs have succeeded.
+fn lasting_state(item: &ItemRecord) -> ItemState {
+    let class = item.failure.as_ref().map(|failure| failure.class.as_str());
+    if item.state == ItemState::Skipped && class == Some(CANCELLED) {
+        ItemState::Dead
+    } else {
+        item.state
     }
 }
 

@@ -26,7 +26,8 @@ pub enum Alteration {
     Edit(String),
     /// Makes pending items due at once that would be due later.
     MakeDue(Waiting),
-    /// Skips pending items, due or not.
+    /// Skips pending items, due or not. A filter of the state `leased` also selects leased items:
+    /// their leases end unsettled, and an attempt that has started is written as lost.
     Skip(Failure),
     /// Ends the leases that these workers hold, because they are known to be dead.
     Expire(Vec<String>),
@@ -45,6 +46,9 @@ impl Alteration {
     pub fn among(&self, filter: &Filter) -> Filter {
         match self {
             Self::Redrive { .. } | Self::Purge | Self::Edit(_) => filter.clone(),
+            Self::Skip(_) if filter.wants_state(ItemState::Leased) => {
+                filter.clone().states([ItemState::Pending, ItemState::Leased])
+            }
             Self::MakeDue(_) | Self::Skip(_) => filter.clone().states(ItemState::Pending),
             Self::Expire(_) => filter.clone().states(ItemState::Leased),
         }

@@ -56,6 +56,8 @@ const LONGEST_CHAIN: usize = 16;
 
 /// The class of items that had not begun in time.
 pub(crate) const LATE: &str = "late";
+/// The class of items that a user has cancelled, alone or with their job.
+pub(crate) const CANCELLED: &str = "cancelled";
 
 impl Failure {
     /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
@@ -70,8 +72,7 @@ impl Failure {
     /// ```
     pub const CLASSES: [&str; 13] = {
         let mut classes = ["panic"; 13];
-        let own =
-            ["panic", "lost", "payload", "dependency", "cancelled", LATE, "postponed", "other"];
+        let own = ["panic", "lost", "payload", "dependency", CANCELLED, LATE, "postponed", "other"];
         let mut next = 0;
         while next < classes.len() {
             let transient = Class::NAMES.len();

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::item::clock::Timestamp;
-use crate::item::failure::Failure;
+use crate::item::failure::{CANCELLED, Failure};
 use crate::item::record::{
     Counts, Cursor, Filter, Lease, Page, Selection, Settled, Settlement, Waiting,
 };
@@ -773,7 +773,7 @@ impl Job {
     /// # Errors
     /// The store fails.
     pub async fn cancel(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
-        let why = Failure::new("cancelled", "the job was cancelled");
+        let why = Failure::new(CANCELLED, "the job was cancelled");
         let of_job = Filter::job(id);
         let workers = Self::find(store, id).await?.map_or_else(Vec::new, |job| job.workers);
         let dead: Vec<_> = workers.into_iter().filter(WorkerRecord::is_dead).collect();

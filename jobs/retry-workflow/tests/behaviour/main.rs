@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod forward;
+mod cancelled;
 mod changed_input;
 mod contract;
 mod dead_letters;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retry_workflow::store::{Alteration, Waiting};
-use retry_workflow::{Filter, Timestamp};
+use retry_workflow::{Filter, ItemState, Timestamp};
 
 use super::settle::{counted, json};
 use crate::server::PostgresResult;
@@ -167,9 +167,15 @@ skipped AS (
 ), failed AS (
     INSERT INTO @failures (item, job, ended, state, class, signature, failure)
     SELECT item, $1, @NOW::bigint, 4, @CLASS::text, @SIGNATURE::text, @FAILURE::text FROM meant
+), written AS (
+    INSERT INTO @history (item, token, run, attempt, started, duration, wait, worker, part, outcome)
+    SELECT item, token, run, attempt, started, greatest(@NOW::bigint - started, 0), 0, worker, 0, 2
+    FROM meant WHERE state = 1 AND started IS NOT NULL
 ), counted AS (
-    UPDATE @counts c SET pending = c.pending - n.items, skipped = c.skipped + n.items
-    FROM (SELECT count(*) AS items FROM meant) n
+    UPDATE @counts c SET pending = c.pending - n.items + n.leased, leased = c.leased - n.leased,
+        skipped = c.skipped + n.items, lost = c.lost + n.lost
+    FROM (SELECT count(*) AS items, count(*) FILTER (WHERE state = 1) AS leased,
+            count(*) FILTER (WHERE state = 1 AND started IS NOT NULL) AS lost FROM meant) n
     WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint AND n.items > 0
 )";
 
@@ -200,10 +206,15 @@ async fn alter_in(
                  SELECT worker FROM @workers WHERE name = ANY ({workers}::text[])))"
             )
         }
+        _ if filter.wants_state(ItemState::Leased) => {
+            "s.state IN (0, 1) AND s.due IS NOT NULL".to_owned()
+        }
         _ => "s.state = 0 AND s.due IS NOT NULL".to_owned(),
     };
     if let Some(ids) = &filter.ids {
         meant.push_str(&of_ids("s", Some(job), ids, &mut values));
+        // A settlement locks its rows in this order, too.
+        meant.push_str(" ORDER BY s.item");
     }
     let changed = match alteration {
         Alteration::Skip(why) => {
@@ -222,7 +233,8 @@ async fn alter_in(
     };
     let sql = format!(
         "WITH meant AS MATERIALIZED (\
-             SELECT s.item FROM @states s WHERE s.job = $1 AND s.claim_rank = ANY ({}) AND {meant} \
+             SELECT s.item, s.state, s.token, s.run, s.attempt, s.started, s.worker \
+             FROM @states s WHERE s.job = $1 AND s.claim_rank = ANY ({}) AND {meant} \
              LIMIT {max}::bigint FOR UPDATE), {changed} SELECT count(*) FROM meant",
         *CLAIM_RANKS
     );

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Result, params_from_iter};
 
+use super::claim::write_started_as_lost;
 use super::selection::{FilteredItems, Values, find_all, limit, listed};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
@@ -81,13 +82,15 @@ fn unended(
         let mut sql = "SELECT item FROM states INDEXED BY claimable \
                        WHERE job = ?1 AND claim_rank = ?2"
             .to_owned();
-        let (state, due) = match alteration {
-            Alteration::Expire(_) => (LEASED, later),
-            Alteration::MakeDue(_) => (PENDING, later),
-            _ => (PENDING, i64::MIN),
+        let (states, due): (&[i16], _) = match alteration {
+            Alteration::Expire(_) => (&[LEASED], later),
+            Alteration::MakeDue(_) => (&[PENDING], later),
+            _ if filter.wants_state(ItemState::Leased) => (&[PENDING, LEASED], i64::MIN),
+            _ => (&[PENDING], i64::MIN),
         };
-        sql.push_str(&[" AND due >= ", &values.add(due), " AND state = "].concat());
-        sql.push_str(&values.add(state));
+        sql.push_str(&[" AND due >= ", &values.add(due)].concat());
+        let states: Vec<_> = states.iter().map(|state| values.add(*state)).collect();
+        sql.push_str(&[" AND state IN (", &states.join(", "), ")"].concat());
         // Items that wait for a limit have been claimed, and have no worker.
         let is_for_limit = *alteration == Alteration::MakeDue(Waiting::ForLimit);
         if is_for_limit {
@@ -170,23 +173,29 @@ fn edit(tx: &mut Transaction<'_>, numbers: &[i64], payload: &str) -> Result<()> 
 fn skip(tx: &mut Transaction<'_>, numbers: &[i64], why: &Failure, now: Timestamp) -> Result<()> {
     let mut skip = tx.prepare(
         "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
-         claim_rank = claim_rank & -4, checkpoint = NULL WHERE item = ?1 RETURNING job",
+         claim_rank = claim_rank & -4, checkpoint = NULL WHERE item = ?1",
     )?;
     for &item in numbers {
-        let job = skip.query_row((item, SKIPPED, now.as_micros()), |row| row.get(0))?;
+        let (job, from) = job_and_state(tx, item)?;
+        write_started_as_lost(tx, job, item, now)?;
+        skip.execute((item, SKIPPED, now.as_micros()))?;
         write_failure(tx, (job, ItemState::Skipped), item, why, now)?;
-        count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
+        count_move(tx.counts(job)?, Some(from), ItemState::Skipped);
     }
     Ok(())
 }
 
+/// Returns the job of an item, and its state.
+fn job_and_state(tx: &Transaction<'_>, item: i64) -> Result<(i64, ItemState)> {
+    tx.prepare("SELECT job, state FROM states WHERE item = ?1")?.query_row((item,), |row| {
+        let mut columns = Columns::new(row);
+        Ok((columns.integer()?, columns.state()?))
+    })
+}
+
 /// Counts a failed item as `to`, and deletes its failure.
 fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
-    let (job, from) =
-        tx.prepare("SELECT job, state FROM states WHERE item = ?1")?.query_row((item,), |row| {
-            let mut columns = Columns::new(row);
-            Ok((columns.integer()?, columns.state()?))
-        })?;
+    let (job, from) = job_and_state(tx, item)?;
     tx.prepare("DELETE FROM failures WHERE item = ?1")?.execute((item,))?;
     count_move(tx.counts(job)?, Some(from), to);
     tx.touch(job);

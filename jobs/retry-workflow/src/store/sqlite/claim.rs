@@ -170,6 +170,28 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
     Ok(Claimed { lease, place, before: Some(before) })
 }
 
+/// Writes the attempt of a leased item whose lease ends now, if the lease has started one.
+pub(super) fn write_started_as_lost(
+    tx: &mut Transaction<'_>,
+    job: i64,
+    item: i64,
+    now: Timestamp,
+) -> Result<()> {
+    let lost = tx
+        .prepare(
+            "INSERT INTO history \
+             (item, token, part, run, attempt, started, duration, wait, worker, outcome) \
+             SELECT item, token, 0, run, attempt, started, max(?2 - started, 0), 0, worker, 2 \
+             FROM states WHERE item = ?1 AND state = 1 AND started IS NOT NULL",
+        )?
+        .execute((item, now.as_micros()))?;
+    if lost > 0 {
+        let counts = tx.counts(job)?;
+        counts.lost = counts.lost.saturating_add(1);
+    }
+    Ok(())
+}
+
 /// Writes the attempt of an expired lease, which is lost.
 fn write_lost(
     tx: &mut Transaction<'_>,

@@ -25,8 +25,14 @@ use crate::request::problem::Problem;
 use crate::request::query::Address;
 
 /// The actions on jobs and dead letters, in the order of their buttons.
-pub(crate) static ACTIONS: [Action; 5] =
-    [letters::REDRIVE, letters::PURGE, requests::DUE, requests::PAUSE, requests::CANCEL];
+pub(crate) static ACTIONS: [Action; 6] = [
+    letters::REDRIVE,
+    letters::PURGE,
+    requests::DUE,
+    requests::PAUSE,
+    requests::CANCEL,
+    requests::CANCEL_ITEMS,
+];
 
 /// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {

@@ -34,6 +34,8 @@ const FILTER: Fields = &[
     ),
     ("state", "dead (the default), skipped, pending, leased, succeeded or all"),
 ];
+/// The first fields of [`FILTER`].
+const NAMED_ITEMS: Fields = FILTER.split_at(3).0;
 const JOB: Fields = &[("job", "The id of the job")];
 const OVERRIDE: Fields = &[
     ("name", "The function, or `*` for all"),
@@ -88,7 +90,11 @@ pub(crate) fn openapi(groups: &[PageGroup]) -> Value {
     }
     let actions = ACTIONS.iter().filter(|_| groups.contains(&PageGroup::Jobs));
     for Action { name, target, summary, confirmation, .. } in actions {
-        let fields = if *target == Target::Job { JOB } else { FILTER };
+        let fields = match target {
+            Target::Job => JOB,
+            Target::Letters => FILTER,
+            Target::Items => NAMED_ITEMS,
+        };
         let mut entry = json!({ "post": operation("post", summary, fields) });
         if confirmation.is_some() {
             entry["get"] = operation("get", "The number of items that it would act on", fields);

@@ -3,7 +3,7 @@
 
 use futures_util::future::BoxFuture;
 use maud::Markup;
-use retry_workflow::Operator;
+use retry_workflow::{ItemState, Operator};
 
 use super::jobs_form::JobsForm;
 use super::once::Done;
@@ -47,6 +47,19 @@ pub(crate) enum Target {
     Job,
     /// The dead letters that a filter selects. Lists and items have buttons for it.
     Letters,
+    /// Items of a job that have not ended, by their ids. Lists and items have buttons for it.
+    Items,
+}
+
+impl Target {
+    /// Returns the kind of the actions on an item in this state.
+    pub(crate) const fn of(state: ItemState) -> Option<Self> {
+        match state {
+            ItemState::Dead | ItemState::Skipped => Some(Self::Letters),
+            ItemState::Pending | ItemState::Leased => Some(Self::Items),
+            ItemState::Succeeded => None,
+        }
+    }
 }
 
 /// A page that shows what an action would do, with the form that performs it.

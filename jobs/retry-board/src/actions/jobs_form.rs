@@ -70,12 +70,29 @@ impl JobsForm {
     /// Requires that nothing is named but a job: a condition or `dry_run` would have no effect.
     pub(crate) fn check_job(&self) -> Result<(), Problem> {
         let conditions = FilterFields { job: None, ..self.filter.clone() };
-        let options = [&self.rate, &self.max, &self.dry_run, &self.all, &self.confirm];
-        let is_plain = conditions.is_empty() && self.unknown.is_empty();
-        if is_plain && options.iter().all(|option| option.text().is_none()) {
+        if conditions.is_empty() && self.has_no_options() {
             return Ok(());
         }
         Err(Problem::bad("An action on a job takes no field but job: it is for the whole job."))
+    }
+
+    /// Returns the job and the ids of the items that are named. Another condition, or `dry_run`,
+    /// would have no effect.
+    pub(crate) fn items(&self) -> Result<(String, Vec<String>), Problem> {
+        let FilterFields { job, state, .. } = self.filter.clone();
+        let named = FilterFields { item: None, items: None, ..self.filter.clone() };
+        let is_plain = named == FilterFields { job, state, ..FilterFields::default() };
+        match (&self.filter.job, self.filter.ids()?) {
+            (Some(job), Some(ids)) if is_plain && self.has_no_options() => Ok((job.clone(), ids)),
+            _ => Err(Problem::bad(
+                "An action on items takes the fields job and item, or items, and no others.",
+            )),
+        }
+    }
+
+    fn has_no_options(&self) -> bool {
+        let options = [&self.rate, &self.max, &self.dry_run, &self.all, &self.confirm];
+        self.unknown.is_empty() && options.iter().all(|option| option.text().is_none())
     }
 
     pub(crate) fn options(&self) -> Result<(Option<Rate>, Option<u64>), Problem> {

@@ -51,6 +51,21 @@ pub(super) const CANCEL: Action = Action {
     act: |request| request.cancel().boxed(),
 };
 
+pub(super) const CANCEL_ITEMS: Action = Action {
+    name: "cancel-items",
+    target: Target::Items,
+    summary: "Cancels items of a job that have not ended, by their ids",
+    label: "Cancel",
+    style: "danger",
+    is_for: |_| false,
+    confirmation: Some(Confirmation {
+        counted: "cancelled",
+        effect: "will be cancelled: skipped, with the class cancelled. What runs for them is ended.",
+        fields: |_| html! {},
+    }),
+    act: |request| request.cancel_items().boxed(),
+};
+
 /// The longest time for which a cancelled job may have workers. The request can then be repeated.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
@@ -94,6 +109,14 @@ impl Request {
         let are = if due == 1 { "is" } else { "are" };
         let said = format!("{} {are} due now; {next}", count(due, "waiting item"));
         Ok(Done::new(said, json!({ "job": job.id, "due": due })))
+    }
+
+    /// Cancels the items that are named.
+    async fn cancel_items(self) -> Result<Done, Problem> {
+        let (job, ids) = self.form.items()?;
+        let cancelled = self.operator.cancel_items(&job, ids).await?;
+        let said = format!("{} cancelled", count(cancelled, "item"));
+        Ok(Done::new(said, json!({ "job": job, "cancelled": cancelled })))
     }
 
     /// Skips the remaining items, later if the job has workers.

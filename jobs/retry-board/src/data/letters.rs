@@ -97,7 +97,7 @@ impl FilterFields {
     }
 
     /// The ids of the items that are meant.
-    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
+    pub(crate) fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
         let listed = match &self.items {
             None => None,
             Some(_) if self.job.is_none() => {

@@ -23,14 +23,14 @@ pub(crate) fn of_job(context: &RequestContext, page: &JobPage) -> Markup {
     }
 }
 
-/// The actions on dead letters.
-pub(crate) fn on_letters() -> impl Iterator<Item = &'static Action> {
-    ACTIONS.iter().filter(|action| action.target == Target::Letters)
+/// The actions on items of this kind.
+pub(crate) fn on(target: Target) -> impl Iterator<Item = &'static Action> {
+    ACTIONS.iter().filter(move |action| action.target == target)
 }
 
-/// The buttons for the dead letters that a filter selects.
-pub(crate) fn of_letters(context: &RequestContext, filter: &FilterFields) -> Markup {
-    html! { @for action in on_letters() { (button(context, action, filter)) } }
+/// The buttons for the items of this kind that a filter selects.
+pub(crate) fn of_items(context: &RequestContext, target: Target, filter: &FilterFields) -> Markup {
+    html! { @for action in on(target) { (button(context, action, filter)) } }
 }
 
 /// A link to the confirmation of an action, or a form that acts at once.

@@ -45,8 +45,9 @@ pub(crate) fn action(
             let title = format!("{label} {}", line(job));
             (title, count(number, "item"), format!("{label} the job"), NavSection::Jobs)
         }
-        _ => {
-            let letters = count(number, "dead letter");
+        (target, _) => {
+            let letters =
+                count(number, if target == Target::Items { "item" } else { "dead letter" });
             (label.to_owned(), letters.clone(), format!("{label} {letters}"), NavSection::Letters)
         }
     };
@@ -54,7 +55,7 @@ pub(crate) fn action(
         h1 { (title) }
         section.panel {
             p #would { strong { (meant) } " " (confirmation.effect) }
-            @if action.target == Target::Letters { (selection(filter)) }
+            @if action.target != Target::Job { (selection(filter)) }
             @if number > 0 || action.target == Target::Job {
                 form.stack #form method="post" action=(action.name) {
                     (form::proof(context)) (form::hidden(filter.set())) (all(filter))

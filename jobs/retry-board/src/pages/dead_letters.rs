@@ -2,11 +2,11 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
+use retry_workflow::Timestamp;
 use retry_workflow::words::{count, thousands};
-use retry_workflow::{ItemState, Timestamp};
 
 use super::{answer, buttons};
-use crate::actions::action::Action;
+use crate::actions::action::{Action, Target};
 use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
@@ -31,6 +31,14 @@ pub(crate) fn page(
 /// Returns whether the list contains only dead letters.
 fn is_dead(filter: &FilterFields) -> bool {
     filter.state.as_deref().is_none_or(|state| state == "dead")
+}
+
+/// The kind of the actions on rows of the list.
+fn target(filter: &FilterFields) -> Target {
+    match filter.state.as_deref() {
+        Some("pending" | "leased") => Target::Items,
+        _ => Target::Letters,
+    }
 }
 
 fn main(context: &RequestContext, letters: &Letters) -> Markup {
@@ -72,7 +80,7 @@ fn actions(context: &RequestContext, letters: &Letters) -> Markup {
             @if letters.count > 0 || !letters.items.is_empty() {
                 a.button #export href=(filter.address("export").text()) download { "Export" }
                 @if context.shows_forms() && is_dead(filter) && !letters.is_later {
-                    (buttons::of_letters(context, filter))
+                    (buttons::of_items(context, Target::Letters, filter))
                 }
             }
         }
@@ -162,7 +170,7 @@ fn items(context: &RequestContext, letters: &Letters) -> Markup {
     // Ids belong to one job.
     let can_pick = context.shows_forms()
         && filter.job.is_some()
-        && letters.items.iter().any(|item| can_be_redriven(item.state));
+        && letters.items.iter().any(|item| Target::of(item.state) == Some(target(filter)));
     // Show the job as a column only if the rows can differ in it.
     let has_jobs = filter.job.is_none();
     let goes_on = letters.searched.is_some() || letters.is_partial;
@@ -186,7 +194,7 @@ fn items(context: &RequestContext, letters: &Letters) -> Markup {
                         th.wide scope="col" { "Message" }
                     }
                 }
-                tbody { @for item in &letters.items { (item_row(item, has_jobs, can_pick, letters.now)) } }
+                tbody { @for item in &letters.items { (item_row(item, has_jobs, can_pick.then(|| target(filter)), letters.now)) } }
             }
             @if can_pick { (picked(filter)) }
         }
@@ -217,7 +225,7 @@ fn picked(filter: &FilterFields) -> Markup {
         form #picked method="get" {
             (form::hidden(fields.into_iter().filter_map(|(name, value)| Some((name, value?)))))
             div.buttons {
-                @for Action { name, label, style, .. } in buttons::on_letters() {
+                @for Action { name, label, style, .. } in buttons::on(target(filter)) {
                     button id={ (name) "-picked" } class=(style) formaction=(name) { (label) " selected…" }
                 }
             }
@@ -225,11 +233,11 @@ fn picked(filter: &FilterFields) -> Markup {
     }
 }
 
-fn item_row(item: &ItemLine, has_jobs: bool, can_pick: bool, now: Timestamp) -> Markup {
+fn item_row(item: &ItemLine, has_jobs: bool, pick: Option<Target>, now: Timestamp) -> Markup {
     html! {
         tr data-item=(line(&item.id)) {
             th scope="row" data-label="Item" {
-                @if can_pick && can_be_redriven(item.state) {
+                @if pick.is_some() && pick == Target::of(item.state) {
                     input.pick type="checkbox" form="picked" name=(PICK) value=(item.id) aria-label={ "Select " (line(&item.id)) };
                 }
                 a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
@@ -265,9 +273,4 @@ fn nothing(letters: &Letters) -> Markup {
             }
         }
     }
-}
-
-/// Returns whether an item in this state can be re-driven.
-pub(crate) const fn can_be_redriven(state: ItemState) -> bool {
-    matches!(state, ItemState::Dead | ItemState::Skipped)
 }

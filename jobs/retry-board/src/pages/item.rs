@@ -6,8 +6,8 @@ use retry_workflow::ItemState;
 use retry_workflow::store::AttemptOutcome;
 use retry_workflow::words::count;
 
-use super::dead_letters::can_be_redriven;
 use super::{answer, buttons};
+use crate::actions::action::Target;
 use crate::data::item::{AttemptLine, FailureText, ItemPage};
 use crate::data::letters::FilterFields;
 use crate::parts::layout::{NavSection, Page};
@@ -41,8 +41,8 @@ fn main(context: &RequestContext, item: &ItemPage) -> Markup {
         div.title {
             h1 { (line(&item.id)) }
             (badge::item(item.state))
-            @if context.shows_forms() && can_be_redriven(item.state) && item.payload.is_some() {
-                div.actions { (buttons::of_letters(context, &here)) }
+            @if let Some(target) = Target::of(item.state) && context.shows_forms() && item.payload.is_some() {
+                div.actions { (buttons::of_items(context, target, &here)) }
             }
         }
         dl.facts {

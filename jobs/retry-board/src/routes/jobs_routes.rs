@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::StreamExt as _;
 use retry_workflow::store::Cursor;
-use retry_workflow::{DeadLetters, Job, Operator, Store, StoreError};
+use retry_workflow::{DeadLetters, ItemState, Job, Operator, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -193,6 +193,13 @@ async fn confirm(
         Target::Letters => {
             let letters = state.letters();
             let number = letters.count(&select(&letters, &filter).await?).await?;
+            (number, json!({ "dry_run": true, (confirmation.counted): number }))
+        }
+        Target::Items => {
+            let mut number = 0;
+            let unfinished = select(&state.letters(), &filter).await?;
+            let unfinished = unfinished.states([ItemState::Pending, ItemState::Leased]);
+            state.store.each_item(&unfinished, |_| number += 1).await?;
             (number, json!({ "dry_run": true, (confirmation.counted): number }))
         }
         Target::Job => {

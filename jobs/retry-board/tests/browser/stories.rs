@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use retry_workflow::SqliteStore;
+use retry_workflow::store::NewItem;
+use retry_workflow::{SqliteStore, Store as _};
 
 use crate::jobs::{board, dead, import, resume};
 use crate::page::Page;
@@ -104,6 +105,25 @@ fn the_same_is_done_by_keyboard_alone() {
     page.press("Space");
     page.wait_for_text("#notice", "1");
     assert_eq!(dead(&server, &store), 3);
+    page.assert_no_trouble();
+}
+
+#[test]
+fn a_waiting_item_is_cancelled_by_keyboard_alone() {
+    let Some(mut page) = Page::open() else { return };
+    let store = SqliteStore::in_memory();
+    let server = Server::start(board(&store));
+    let item = vec![NewItem::new("17", "{}")];
+    server.block_on(store.enqueue("night-1", item, store.now())).expect("it is in memory");
+
+    page.go(&server.url("/item?job=night-1&id=17"));
+    page.tab_to("#cancel-items");
+    page.press("Enter");
+    page.wait_for_text("#would", "1 item");
+    page.tab_to("#submit");
+    page.press("Space");
+    page.wait_for_text("#notice", "1 item cancelled");
+    page.wait_for_text("#failure", "the item was cancelled");
     page.assert_no_trouble();
 }
 

@@ -1,19 +1,22 @@
 //! Actions: whether they are allowed, for whom, from where, and how many times.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::http::{Method, StatusCode};
 use retry_tests_support::events;
-use retry_workflow::store::NewItem;
+use retry_workflow::store::{NewItem, Selection};
 use retry_workflow::{ItemState, Job, JobStatus, SqliteStore, Store};
 
 use crate::support::{Answer, acting, ask, dead, get, read_only, send};
 
-const ACTIONS: [(&str, &str); 6] = [
+const ACTIONS: [(&str, &str); 7] = [
     ("re-drive", "job=import-1"),
     ("purge", "job=import-1&confirm=purge+2"),
     ("pause", "job=import-1"),
     ("due", "job=import-1"),
     ("cancel", "job=import-1"),
+    ("cancel-items", "job=import-1&item=1"),
     ("override", "name=x&key=attempts&value=2"),
 ];
 
@@ -267,6 +270,56 @@ async fn a_job_is_paused_and_cancelled() {
     assert_eq!(Job::get(&store, "night-1").await.unwrap().status, JobStatus::Finished);
     let none = send(&app, "/cancel", &cookie, &format!("job=none&{proof}x")).await;
     assert_eq!(none.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_that_have_not_ended_are_cancelled() {
+    let (app, store) = acting().await;
+    let job = Job::create(&store, "night", None).await.unwrap();
+    let items = ["a", "b", "c", "d"].map(|id| NewItem::new(id, "{}")).to_vec();
+    store.enqueue(&job.id, items, store.now()).await.unwrap();
+    let (one, lease) = (Selection::Items { max: 1, starts: 1 }, Duration::from_secs(60));
+    let held = store.claim("night-1", "worker", store.now(), one, lease).await.unwrap();
+
+    let button = "href=\"cancel-items?job=night-1&amp;item=a&amp;state=leased\"";
+    get(&app, "/item?job=night-1&id=a").await.says(button).says("Cancel…");
+    let (page, cookie, proof) = form(&app, "/cancel-items?job=night-1&item=a&state=leased").await;
+    page.says("1 item").says("Cancel 1 item");
+    let done = send(&app, "/cancel-items", &cookie, &format!("job=night-1&item=a&{proof}")).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    let page = get(&app, &format!("/{}", done.header("location"))).await;
+    page.says("1 item cancelled").says("cancelled").says("id=\"re-drive\"");
+    let extended = store.extend(vec![held[0].key], Vec::new(), store.now() + lease).await;
+    assert_eq!(extended, Ok(vec![false]));
+
+    // Several rows of a list, which has no other actions.
+    let list = get(&app, "/dead-letters?job=night-1&state=pending").await;
+    list.says("value=\"b\"").says("id=\"cancel-items-picked\"");
+    assert!(!list.text.contains("re-drive-picked"));
+    let page = get(&app, "/cancel-items?job=night-1&state=pending&picked=1&pick=b&pick=c").await;
+    page.says("2 items");
+
+    let session = get(&app, "/api/jobs/session").await;
+    let (cookie, csrf) = (session.cookie(), session.json()["csrf"].as_str().unwrap().to_owned());
+    let headers = [
+        ("content-type", "application/json"),
+        ("cookie", cookie.as_str()),
+        ("x-csrf-token", csrf.as_str()),
+    ];
+    let post = async |body| ask(&app, Method::POST, "/api/cancel-items", &headers, body).await;
+    for body in [
+        r#"{"job":"night-1"}"#,
+        r#"{"item":"b"}"#,
+        r#"{"job":"night-1","item":"b","dry_run":true}"#,
+        r#"{"job":"night-1","item":"b","class":"other"}"#,
+    ] {
+        let refused = post(body).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{body}");
+        refused.says("An action on items takes the fields job and item, or items");
+    }
+    let done = post(r#"{"job":"night-1","items":["b","c","a","none"]}"#).await;
+    assert_eq!(done.json()["cancelled"], 2, "{}", done.text);
+    assert_eq!(store.counts("night-1").await.unwrap().pending, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -327,6 +327,20 @@ Example:
         /// The job's id
         job: String,
     },
+    /// Cancel items: skip those that wait, and end what runs for them
+    #[command(after_help = "\
+Their class is `cancelled`; `dlq retry --class cancelled` runs them after all. The commands of an item that runs are
+killed within seconds. Items that have ended are left unchanged.
+
+Example:
+  retry-workflow items cancel import-1 order-17 order-18")]
+    Cancel {
+        /// The job's id
+        job: String,
+        /// The items' ids
+        #[arg(required = true, value_name = "ITEM")]
+        items: Vec<String>,
+    },
 }
 
 /// The item to show.
@@ -527,7 +541,7 @@ pub(crate) struct FilterArguments {
     #[arg(
         long,
         help = "Only with this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
-        payload, dependency, late, postponed, other"
+        payload, dependency, cancelled, late, postponed, other"
     )]
     pub(crate) class: Option<String>,
     /// Only if they ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two

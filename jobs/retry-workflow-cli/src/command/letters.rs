@@ -8,7 +8,7 @@ mod show;
 
 pub(super) use self::list::ListedItem;
 pub(super) use self::redrive::run_later;
-pub(super) use self::show::show;
+pub(super) use self::show::{no_item, show};
 
 use super::arguments::Dlq;
 use super::audit;

@@ -56,8 +56,8 @@ fn shells_get_their_completions_and_man_its_pages() {
         let script = told(folder.path(), &["completions", shell]);
         assert!(script.contains(has) && script.contains("max-parallel"), "{shell}");
         // Bash shows no help texts.
-        let due = if shell == "bash" { "items,due)" } else { "Make items due now" };
-        assert!(script.contains(due), "{shell}");
+        let cancel = if shell == "bash" { "items,cancel)" } else { "skip those that wait" };
+        assert!(script.contains(cancel), "{shell}");
     }
     told(folder.path(), &["man", "man1"]);
     let page = |name: &str| std::fs::read_to_string(folder.path().join("man1").join(name)).unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::command::arguments::{Items, PageArguments};
 use crate::command::audit::operator;
-use crate::command::letters::{ListedItem, run_later, show};
+use crate::command::letters::{ListedItem, no_item, run_later, show};
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
@@ -21,7 +21,7 @@ pub(crate) async fn run(
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
     let store = match items {
-        Items::Due { .. } => address.open().await?,
+        Items::Due { .. } | Items::Cancel { .. } => address.open().await?,
         Items::List { .. } | Items::Show(_) => address.open_read_only().await?,
     };
     screen.now = store.now();
@@ -34,7 +34,28 @@ pub(crate) async fn run(
         }
         Items::Show(which) => show(&letters, &which, screen).await,
         Items::Due { job } => make_due(&store, &job, screen).await,
+        Items::Cancel { job, items } => cancel(&store, &job, &items, screen).await,
     }
+}
+
+/// Cancels items of a job.
+async fn cancel(
+    store: &Arc<dyn Store>,
+    job: &str,
+    items: &[String],
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    let job = find(&**store, job).await?.id;
+    for item in items {
+        if store.item(&job, item).await?.is_none() {
+            return Err(no_item(&job, item, &screen.flag));
+        }
+    }
+    let cancelled = operator(Arc::clone(store)).cancel_items(&job, items).await?;
+    screen.result(
+        &json!({ "job": job, "cancelled": cancelled }),
+        format_args!("{} cancelled, of {}", count(cancelled, "item"), items.len()),
+    )
 }
 
 /// Makes the waiting items of a job and of its parts due now.

@@ -48,10 +48,10 @@ impl FilterArguments {
             )));
         }
         let mut filter = Filter::default();
-        // Late items are skipped, and are never dead letters.
-        let is_late = self.class.as_deref() == Some("late");
-        let late = is_late.then(|| vec![ItemState::Dead, ItemState::Skipped]);
-        filter.states = states.or(late);
+        // Late and cancelled items are skipped, and are never dead letters.
+        let is_skipped = matches!(self.class.as_deref(), Some("late" | "cancelled"));
+        let skipped = is_skipped.then(|| vec![ItemState::Dead, ItemState::Skipped]);
+        filter.states = states.or(skipped);
         filter.job.clone_from(&self.job);
         filter.class.clone_from(&self.class);
         filter.since = self.since;

@@ -17,12 +17,7 @@ pub(crate) async fn show(
         None => find_job(letters, id, &screen.flag).await?,
     };
     let Some(item) = letters.show(&job, id).await? else {
-        return Err(CommandError::Usage(format!(
-            "job {} has no item {}: `retry-workflow{} items list` shows its items",
-            one_line(&job),
-            one_line(id),
-            screen.flag
-        )));
+        return Err(no_item(&job, id, &screen.flag));
     };
     if screen.json {
         let mut item = item;
@@ -31,6 +26,15 @@ pub(crate) async fn show(
     } else {
         text(&item, screen)
     }
+}
+
+/// The error for an item that a job does not have.
+pub(crate) fn no_item(job: &str, id: &str, flag: &str) -> CommandError {
+    CommandError::Usage(format!(
+        "job {} has no item {}: `retry-workflow{flag} items list` shows its items",
+        one_line(job),
+        one_line(id)
+    ))
 }
 
 /// Finds the job that has an item with this id, if there is exactly one.

@@ -108,6 +108,34 @@ fn a_killed_job_is_not_running_and_cancelled_as_a_whole() {
 }
 
 #[test]
+fn items_of_a_running_job_are_cancelled_and_can_be_re_driven() {
+    for store in stores() {
+        let work = "echo $1 >> log; until [ $1 != a ] || [ -e go ]; do sleep 0.02; done";
+        let place = place(work).on(store);
+        place.write("items.json", r#"["a","b","c"]"#);
+        let workflow = place.read("job.yml").replace("max_parallel: 2", "max_parallel: 1");
+        place.write("job.yml", &workflow.replace("${item.id}", "${item}"));
+        let running = place.spawn(&["run", "job.yml"]);
+        until("one has begun", || place.read("log").lines().count() == 1);
+        place
+            .ends(2, &["items", "cancel", "job-1", "b", "nope"])
+            .says("job job-1 has no item nope: `retry-workflow");
+        let done = place.object(&["items", "cancel", "job-1", "a", "c"]);
+        assert_eq!(done, serde_json::json!({ "job": "job-1", "cancelled": 2 }));
+        // What ran for it is killed, and its place is free.
+        running.ended().says("1 succeeded").says("2 skipped");
+        assert_eq!(place.read("log"), "a\nb\n");
+        place.ends(0, &["items", "cancel", "job-1", "a", "b"]).says("0 items cancelled, of 2");
+        let a = place.object(&["items", "show", "job-1", "a"]);
+        assert_eq!(a["failure"]["class"], "cancelled", "{a}");
+        assert_eq!(a["history"][0]["outcome"], "lost", "{a}");
+        place.write("go", "");
+        place.ends(0, &["dlq", "retry", "job-1", "--class", "cancelled"]).says("2 items re-driven");
+        assert_eq!(place.sorted("log"), ["a", "a", "b", "c"]);
+    }
+}
+
+#[test]
 fn a_deadline_stops_a_job_which_can_be_resumed() {
     let place = place(SLOW);
     let ran = place.ends(1, &["run", "job.yml", "--deadline", "200ms"]);

@@ -4,7 +4,7 @@
 
 use ::retry_runtime::{
     BreakerConfig, CircuitBreaker, Class, Classify, Policy, QuotaConfig, RetryError, RetryQuota,
-    classifies, policy, retry, retrying,
+    policy, retry, retrying,
 };
 use ::std::fmt::{self, Display};
 use ::std::io;
@@ -70,7 +70,6 @@ fn replaced() -> Result<u8, Failure> {
     Ok(7)
 }
 
-#[classifies]
 fn foreign(_: &fmt::Error) -> Option<Class> {
     Some(Class::NETWORK)
 }
@@ -88,6 +87,7 @@ fn in_a_block() -> Result<u8, RetryError<String>> {
 // The attribute is in the prelude too.
 #[::std::prelude::v1::test]
 fn works() {
+    ::retry_runtime::classify::register(foreign);
     let _future = protected();
     let _answer = blocking();
     let _waits = Failure::Late(Duration::ZERO).retry_after();

@@ -56,16 +56,23 @@ pub(crate) mod waits;
 pub use retry_runtime::{State, Transition};
 
 pub use self::advice::Pattern;
+#[doc(hidden)]
 pub use self::breaker_record::BreakerRecord;
 pub use self::copy::{Copied, CopyError};
 pub use self::dependencies::{Dependencies, InvalidGraph};
-pub use self::error_policy::{ErrorCollection, ErrorPolicyKeys, InvalidErrorPolicy, OnOpen};
+#[doc(hidden)]
+pub use self::error_policy::ErrorPolicyKeys;
+pub use self::error_policy::{ErrorCollection, InvalidErrorPolicy, OnOpen};
 pub use self::moment::{IntoMoment, InvalidMoment, Moment};
 pub use self::name::InvalidName;
 pub use self::rate::{IntoRate, InvalidRate};
+#[doc(hidden)]
 pub use self::rate_record::RateRecord;
 pub use self::record::{PendingRequest, Request};
 pub use self::report::Unit;
+#[doc(hidden)]
 pub use self::waits::Waits;
-pub use self::worker_record::{Throttle, WorkerRecord};
+pub use self::worker_record::Throttle;
+#[doc(hidden)]
+pub use self::worker_record::WorkerRecord;
 pub use crate::item::clock::InvalidTimestamp;

@@ -85,7 +85,7 @@
 //!
 //! | feature | default | |
 //! | --- | --- | --- |
-//! | `sqlite` | yes | [`SqliteStore`]; SQLite is compiled in |
+//! | `sqlite` | yes | [`SqliteStore`], and jobs in memory; SQLite is compiled in. Without it, each job needs a [`store`](Workflow::store) |
 //! | `metrics` | | gauges and counters of each job, through the `metrics` facade |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -83,6 +83,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<PendingRequest>,
     /// The workers that are working on it, or were killed while doing so.
+    #[doc(hidden)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerRecord>,
 }
@@ -527,11 +528,12 @@ impl Job {
     /// step: one of several concurrent callers creates it, and the others can choose it. If no job
     /// has the chosen id, the new one gets it. Returns the job, and whether it is new.
     ///
-    /// A new job belongs to this process until `until`: a [`WorkerRecord`] in [`Job::workers`] says
+    /// A new job belongs to this process until `until`: a `WorkerRecord` in `Job::workers` says
     /// so before it runs.
     ///
     /// # Errors
     /// The store fails.
+    #[doc(hidden)]
     pub async fn choose_or_create(
         store: &dyn Store,
         name: &str,
@@ -565,6 +567,7 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
+    #[doc(hidden)]
     pub async fn reserve(
         store: &dyn Store,
         id: &str,
@@ -586,6 +589,7 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
+    #[doc(hidden)]
     pub async fn cancel_reservation(store: &dyn Store, id: &str) -> Result<(), StoreError> {
         Self::update(store, id, |job| {
             job.workers.retain(|it| !(it.worker.is_empty() && it.is_of_this_process()));

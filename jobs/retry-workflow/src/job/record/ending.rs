@@ -47,6 +47,7 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
+    #[doc(hidden)]
     pub async fn expect_finish(store: &dyn Store, id: &str) -> Result<(), StoreError> {
         // An existing record stays as it is.
         store.cas_json(&Self::end_key(id), 0, &EndRecord::default()).await.map(drop)
@@ -58,6 +59,7 @@ impl Job {
     ///
     /// # Errors
     /// The store cannot be read.
+    #[doc(hidden)]
     pub async fn is_finish_due(&self, store: &dyn Store, id: &str) -> Result<bool, StoreError> {
         if self.ended.is_none() || self.ends == 0 {
             return Ok(false);
@@ -95,6 +97,7 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
+    #[doc(hidden)]
     pub async fn finish<T, F: Future<Output = Option<T>>>(
         &self,
         store: &dyn Store,

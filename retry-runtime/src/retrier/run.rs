@@ -198,6 +198,7 @@ where
     ///     .call();
     /// assert_eq!(last, Some("down"));
     /// ```
+    #[expect(clippy::type_complexity, reason = "the parameters of the builder, in no other place")]
     pub fn on_retry<F, R>(self, listener: F) -> Run<'r, Op, Fut, T, E, V, W, Listeners<L, F, R>, C>
     where
         F: FnMut(&RetryEvent<'_, E>) -> R,

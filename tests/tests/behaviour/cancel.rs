@@ -276,6 +276,7 @@ fn patient() -> Retrier {
     Retrier::new(Policy::new().attempts(9).initial_delay(10 * S))
 }
 
+#[expect(clippy::unused_async, reason = "an operation is async")]
 async fn failing(calls: &Cell<u32>) -> Result<(), String> {
     calls.set(calls.get() + 1);
     Err("nobody is there".to_owned())

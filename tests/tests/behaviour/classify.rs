@@ -275,7 +275,6 @@ async fn a_registered_rule_classifies_a_foreign_type() {
 
 #[test]
 fn a_registered_rule_classifies_the_field_of_a_derived_type() {
-    classify::register(of_the_queue);
     #[derive(Debug, ThisError, Classify)]
     enum Failure {
         #[error(transparent)]
@@ -284,6 +283,7 @@ fn a_registered_rule_classifies_the_field_of_a_derived_type() {
         #[classify(transparent)]
         Text(String),
     }
+    classify::register(of_the_queue);
     assert_eq!(Failure::from(queue::PublishError(1)).class(), Class::RATE_LIMIT);
     assert_eq!(Failure::from(queue::PublishError(2)).class(), Class::empty());
     assert_eq!(Failure::Text("timed out".to_owned()).class(), Class::TIMEOUT);

@@ -211,6 +211,7 @@ async fn a_hint_of_nothing_is_obeyed_where_attempts_are_limited() {
 }
 
 /// Fails with a server's wait, and then succeeds.
+#[expect(clippy::unused_async, reason = "an operation is async")]
 async fn slow_down_once(calls: &Calls, wait: Duration) -> Result<(), Failure> {
     if calls.make() == 1 { Err(Failure::SlowDown(wait)) } else { Ok(()) }
 }

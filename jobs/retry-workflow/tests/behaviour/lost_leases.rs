@@ -64,7 +64,7 @@ impl Store for Slow {
 #[tokio::test(start_paused = true)]
 async fn a_dropped_job_releases_its_items_immediately() {
     let mut with_items = 0;
-    for tenths in 0..150 {
+    for tenths in 0..200 {
         let store = SqliteStore::in_memory();
         let job = Workflow::new("job").job_id("job").max_parallel(2).store(Slow(store.clone()));
         let run = job.run(0..9_u32, |_: u32, _| async move {

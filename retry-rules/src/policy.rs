@@ -620,8 +620,8 @@ impl Policy {
     }
 
     /// Returns the same for a wait `hint` that the program set or a server asked for: at least that,
-    /// not capped at `max_delay`, and only jittered upwards. A wait of 0s is the backoff's if nothing
-    /// but a `budget` bounds the call, which would otherwise never end.
+    /// not capped at `max_delay`, and only jittered upwards. The backoff replaces a wait of 0s if
+    /// nothing but a `budget` bounds the call, which would otherwise never end.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -177,8 +177,8 @@ impl Board {
         self
     }
 
-    /// Lets visitors change things: re-drive or purge dead letters, end the waits of items, pause
-    /// and cancel jobs, override policies. By default, the pages are read-only.
+    /// Lets visitors change things: re-drive or purge dead letters, end the waits of items, cancel
+    /// items, pause and cancel jobs, override policies. By default, the pages are read-only.
     ///
     /// ```
     /// # use retry_board::{Board, Token};

@@ -70,7 +70,7 @@ pub(crate) struct RequestContext {
     pub(crate) root: String,
     /// The address of the page, relative to that folder.
     pub(crate) here: String,
-    /// The path of that folder, as browsers know it, unless the page is in it.
+    /// The path of that folder in the browser's URL; `None` if the page is in it.
     pub(crate) folder: Option<String>,
     /// Set if the browser has reached the board by https.
     pub(crate) is_https: bool,

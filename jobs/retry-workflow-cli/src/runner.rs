@@ -50,7 +50,7 @@ use retry_workflow::{
 pub(crate) struct Origin {
     /// The absolute path of the file.
     pub(crate) file: PathBuf,
-    /// The same with all links resolved, when the job was started: it identifies the file.
+    /// This path with all links resolved when the job was started: it identifies the file.
     #[serde(default)]
     pub(crate) canonical: PathBuf,
     /// The mode of the file: a job cannot be resumed in another mode.

@@ -177,8 +177,8 @@ pub trait Store: Send + Sync + 'static {
     /// lost: it gets a row in the history ([`Lost`](crate::store::AttemptOutcome::Lost), by the
     /// worker that had it, from its start to the end of the lease), and [`Lease::lost`] grows.
     /// Otherwise [`Lease::dropped`] grows, without a row. With two of either kind the item is a
-    /// [suspect](Lease::is_suspect). An expired lease of `worker` itself is renewed instead: the
-    /// lease is the same one as before, and so is its start, if that is known.
+    /// [suspect](Lease::is_suspect). An expired lease of `worker` itself is renewed instead: it
+    /// keeps its token, its attempt, and its start if that is known.
     fn claim<'a>(
         &'a self,
         job: &'a str,

@@ -261,8 +261,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// With the feature `testing`: whether the lender belongs to the caller, through `self`, an
-    /// argument or a variable. The test created that one itself, so it is not replaced.
+    /// Returns whether the lender belongs to the caller, through `self`, an argument or a variable.
+    /// A test has created such a lender itself, so the feature `testing` does not replace it.
     fn is_owned(&self, lender: &Expr) -> bool {
         cfg!(feature = "testing") && self.scope.is_mentioned(lender.to_token_stream())
     }

@@ -167,7 +167,7 @@ impl Expansion<'_> {
     }
 
     /// The end of a call that is cancelled before its first attempt. If the return type cannot
-    /// represent that, the attempt is made. Before the others, the wait checks it.
+    /// represent that, the attempt is made. Before later attempts, the wait checks it.
     fn end_if_cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
         let is_cancelled = is_cancelled();

@@ -151,8 +151,8 @@ impl Expansion<'_> {
         quote!({ #bound #verdict })
     }
 
-    /// Writes the call that passes the classes of failures that use up no attempt. If the call can be
-    /// cancelled, nothing else has to end it.
+    /// Writes the call that passes the classes of failures that use up no attempt. A call that can
+    /// be cancelled needs no other bound.
     fn uncounted(&self, typed: bool) -> Option<TokenStream> {
         let own = self.args.uncounted.as_ref().map(|kinds| class_of(kinds));
         let classes = match (self.args.policy.runtime_base(), own) {

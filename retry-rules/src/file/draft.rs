@@ -173,8 +173,8 @@ impl<'de, C: Config> Deserialize<'de> for Draft<C> {
     }
 }
 
-/// Writes the settings that differ from the default, except those that the rules call useless beside
-/// these fields.
+/// Writes the settings that differ from the default, except those that have no effect beside these
+/// fields by the rules.
 ///
 /// # Errors
 /// The format cannot write them.

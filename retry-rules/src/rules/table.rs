@@ -464,7 +464,7 @@ pub(super) const fn never_ends(policy: &Policy) -> bool {
 
 impl Policy {
     /// Returns whether something other than the number of attempts ends a call: waits of 0s never use
-    /// up a budget. `budget = unlimited` says that an endless call is meant.
+    /// up a budget. `budget = unlimited` declares an endless call, so it counts as well.
     #[doc(hidden)]
     pub const fn is_bounded_by_time(&self) -> bool {
         let is_without_waits = !self.has_deadline() && !self.has_max_elapsed() && never_waits(self);

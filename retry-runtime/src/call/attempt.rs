@@ -207,8 +207,8 @@ impl Attempt {
 
     /// Makes a failure of this attempt be retried after `wait`, whatever matchers and hints say.
     /// Like a server's hint, the wait is not capped at `max_delay` and is only jittered upwards;
-    /// unlike one, it is not bounded by `max_retry_after`. A wait of zero is the curve's if nothing
-    /// but a `budget` bounds the call. Attempts, budget, deadline, quota and
+    /// unlike one, it is not bounded by `max_retry_after`. The curve replaces a wait of zero if
+    /// nothing but a `budget` bounds the call. Attempts, budget, deadline, quota and
     /// breaker may still end the call. Call it where the error is raised; the last ruling counts.
     ///
     /// ```

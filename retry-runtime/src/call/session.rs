@@ -447,8 +447,8 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         }
     }
 
-    /// The next attempt is admitted: drops the failure that was kept, unless the call may still end
-    /// with it.
+    /// Drops the kept failure once the next attempt is admitted, unless the call may still end with
+    /// it.
     #[cold]
     #[inline(never)]
     pub fn release(&mut self) {

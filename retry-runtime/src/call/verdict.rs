@@ -139,8 +139,8 @@ impl Judgement {
         self.others_count |= other.others_count;
     }
 
-    /// Returns whether the failure uses up no attempt. It does if nothing else ends the call by
-    /// `policy`, or if a timeout has ended the attempt and that is not one of the classes.
+    /// Returns whether the failure uses up no attempt: it is of one of the classes (a timeout if
+    /// that has ended the attempt), and something other than the attempts ends the call.
     pub(crate) fn is_uncounted(&self, policy: &Policy, is_timeout: bool) -> bool {
         let ends = self.may_never_end || policy.is_bounded_by_time();
         let class = if is_timeout { Class::TIMEOUT } else { self.class };

@@ -82,11 +82,11 @@ pub(super) fn hint(link: &(dyn Error + 'static)) -> Option<Option<Hint>> {
 /// Registers a rule about an error type of another crate at runtime.
 ///
 /// Call it when the program starts. A rule that returns [`None`] leaves the error to the other rules,
-/// to its text and to what it wraps. Rules are applied to each error in a chain. Each takes some
-/// nanoseconds of a failure.
+/// to its text and to what it wraps. Rules are applied to each error in a chain. Each rule
+/// costs some nanoseconds per failure.
 ///
-/// If a function returns that very type, instead of wrapping it, the rule does not apply: the type
-/// could borrow, so it cannot be compared. The option `classify = f` of `#[retry]` does it there.
+/// If a function returns the type itself instead of wrapping it, the rule does not apply: the type
+/// could borrow, so it cannot be compared. Use the option `classify = f` of `#[retry]` there.
 ///
 /// ```
 /// use std::fmt;

@@ -11,8 +11,8 @@ use crate::outcome::ended::Rounded;
 /// A policy, a function or a family of breakers that does not work as its author expects:
 /// [`Event::Warning`](crate::Event::Warning).
 ///
-/// Its `Display` shows the name, the mistake, and what to write instead. What is reported once for
-/// each name is reported again after 4,096 others.
+/// Its `Display` shows the name, the mistake, and what to write instead. A warning that is reported
+/// once per name may be reported again after 4,096 other names.
 ///
 /// ```
 /// use retry_runtime::{Event, Warning, on_event};

@@ -47,7 +47,7 @@ use crate::base::clock;
 /// | `120`, `1.5` | seconds; a number beyond `u64` saturates |
 /// | `1735689600`, `1735689600000` | from 1,000,000,000 on, the time from `now` until that point: seconds since 1970, or milliseconds, microseconds or nanoseconds; zero once it has passed |
 /// | `Fri, 31 Dec 1999 23:59:59 GMT`, and the two older forms of a date | the time from `now` until then; zero once it has passed |
-/// | `1999-12-31T23:59:59Z`, a date of RFC 3339 | likewise |
+/// | `1999-12-31T23:59:59Z`, a date of RFC 3339 | the time from `now` until then; zero once it has passed |
 /// | `500ms`, `30s`, `1m30s` | that time |
 /// | anything else, including `-1` and `soon` | `None` |
 ///

@@ -63,7 +63,7 @@ impl<'a> Scanner<'a> {
                     }
                 }
                 _ if is_number(first) => {
-                    // What is cut may go on: `3` of `30`.
+                    // A number at the cut may be incomplete: `3` of `30`.
                     let end = self.rest.find(|c| !is_number(c))?;
                     return Some(self.skip(end));
                 }

@@ -129,7 +129,7 @@ impl<D, V> Retrier<D, V> {
         &self.common.settings
     }
 
-    /// Returns the value of a first attempt that had this permit, which is taken if it has succeeded.
+    /// Returns the value of a first attempt that had this permit, and takes the permit on success.
     ///
     /// # Errors
     /// The outcome of the attempt, which has failed.

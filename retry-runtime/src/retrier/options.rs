@@ -136,9 +136,9 @@ impl<D, V> Retrier<D, V> {
         self
     }
 
-    /// Sets the kinds of failure that use up no attempt, such as limits that the server states: a call
-    /// that is told to return later is not a call that fails. `uncounted = [rate_limit]` in the
-    /// attribute. Default: every failure uses up one.
+    /// Sets the kinds of failure that use up no attempt, such as rate limits, after which a later
+    /// attempt is expected to succeed. The attribute has it as `uncounted = [rate_limit]`. Default:
+    /// every failure uses up one.
     ///
     /// Which failures are retried, and how long the call waits, stays the same:
     /// [`RetryError::attempts`](crate::RetryError::attempts) and events count every attempt. So the

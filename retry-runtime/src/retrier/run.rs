@@ -124,12 +124,12 @@ impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C> {
 }
 
 impl<'r, Op, Fut: Future, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
-    /// For this call, sets a future that ends it. When `signal` is ready, the wait under way ends, no
+    /// Sets a future that ends this call. When `signal` is ready, the wait under way ends, no
     /// further attempt begins, and the call returns its last error with
     /// [`Reason::Cancelled`](crate::Reason::Cancelled). An attempt that runs is not cut off. A call
     /// that is cancelled before its first attempt makes none.
     ///
-    /// It bounds no call: a policy with unlimited attempts needs another bound, or
+    /// The future does not count as a bound: a policy with unlimited attempts needs one, or
     /// `budget = unlimited`.
     ///
     /// ```

@@ -35,7 +35,7 @@ pub(super) struct Sending<'p, S, Q, C> {
     requests: &'p C,
     policy: &'p Policy,
     awaits_readiness: bool,
-    /// Set if each failure uses up an attempt, so that the policy tells which attempt is the last.
+    /// Set if each failure uses up an attempt, so that the policy determines the last attempt.
     counts_all: bool,
 }
 

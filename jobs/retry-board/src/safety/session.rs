@@ -44,8 +44,8 @@ impl Session {
     }
 
     /// Sets the cookie for the folder of the board: `folder`, or the folder of the page. Scripts
-    /// cannot read it, and forms of other sites do not send it; after https, it is not sent
-    /// without.
+    /// cannot read it, and forms of other sites do not send it. A cookie that was set over https
+    /// is never sent unencrypted.
     pub(crate) fn keep(
         &self,
         headers: &mut HeaderMap,

@@ -45,7 +45,7 @@ pub(crate) struct Invocation {
     pub(crate) missing: &'static str,
     /// Hidden from reports about the command.
     pub(crate) masks: Arc<Masks>,
-    /// Receive its stdout and its stderr while it runs.
+    /// The receivers of its stdout and its stderr while it runs.
     pub(crate) sinks: [Vec<Sink>; 2],
     /// The amount of output that the history keeps.
     pub(crate) excerpt: Excerpt,

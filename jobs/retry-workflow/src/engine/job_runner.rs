@@ -182,8 +182,8 @@ macro_rules! settings {
         /// Sets the classes of failures for which fewer items run at the same time, such as the
         /// 429 of a server that was called too often. Default: none.
         ///
-        /// After such a failure no more items run than still do; after twice as many have ended
-        /// without one, one more runs, up to [`max_parallel`](Self::max_parallel). Each process
+        /// After such a failure, the items that still run are the limit. It rises by one after twice
+        /// as many have ended without one, up to [`max_parallel`](Self::max_parallel). Each process
         /// has its own limit. The failure counts as an attempt, as any other does.
         ///
         /// ```

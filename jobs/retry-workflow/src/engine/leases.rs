@@ -33,8 +33,8 @@ pub(super) struct Leases {
     ready_started: usize,
     /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,
-    /// Leases that were given up since the last claim began, which may renew them, or whose
-    /// settlement was under way then; those from `settling_from` on are of the last settlement.
+    /// Leases that a claim may still renew although they were given up: since the last claim began,
+    /// or by a settlement under way then. The last settlement's begin at `settling_from`.
     settled: Vec<LeaseKey>,
     settling_from: usize,
 }
@@ -105,8 +105,8 @@ impl Leases {
         self.ready.push_back(Ready { lease, is_started });
     }
 
-    /// Takes over a claim of a lease that this worker has, or had until a settlement: it had
-    /// expired, and the store has renewed it. Returns `false` if it is another one.
+    /// Extends an expired lease that a claim has renewed: one that this worker holds, or held until
+    /// a settlement. Returns `false` for any other lease.
     pub(super) fn renew(&mut self, key: LeaseKey, is_started: bool, until: Timestamp) -> bool {
         let held = self.held.get_mut(&key.item).filter(|held| held.token == key.token);
         let Some(held) = held else { return self.settled.contains(&key) };

@@ -86,7 +86,7 @@ pub trait Source: Send {
     /// Returns the rule by which its items get their ids, such as "the field `id`", if it gives all
     /// items again after a restart. Default: `None`.
     ///
-    /// The rule is stored with the job, and asked for again with each batch until it is known.
+    /// The rule is stored with the job, and queried again with each batch until it is known.
     /// Until the job has all its items, a source with another rule is refused
     /// ([`WorkflowError::OtherIds`]), because it would add the same items again under other ids.
     fn id_rule(&self) -> Option<String> {

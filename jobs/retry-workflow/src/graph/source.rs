@@ -165,8 +165,8 @@ impl GraphSource {
     }
 }
 
-/// Returns the state of a task, as its dependents see it. A task that was cancelled by itself counts
-/// as dead: it does not run after all when its needs have succeeded.
+/// Returns the state of a task, as its dependents see it. A task that a user cancelled counts as
+/// dead, and not as skipped because of its needs: it stays cancelled once they have succeeded.
 fn lasting_state(item: &ItemRecord) -> ItemState {
     let class = item.failure.as_ref().map(|failure| failure.class.as_str());
     if item.state == ItemState::Skipped && class == Some(CANCELLED) {

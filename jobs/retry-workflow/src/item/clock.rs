@@ -235,7 +235,7 @@ impl FromStr for Timestamp {
     }
 }
 
-/// A time without its zone, and how far the zone is ahead of UTC, or behind it.
+/// Splits a text into the time and the offset of its zone: ahead of UTC, and behind it.
 fn zone(text: &str) -> Option<(&str, Duration, Duration)> {
     let zero = Duration::ZERO;
     if let Some(local) = text.strip_suffix(['Z', 'z']) {

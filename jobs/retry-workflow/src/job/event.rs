@@ -172,7 +172,7 @@ pub enum JobEvent<'a> {
         new: u64,
         /// Items that the job had already.
         known: u64,
-        /// Of those, the ones that have another payload in the job.
+        /// Known items whose payload in the job differs.
         changed: u64,
         /// Items of the job that the input no longer has.
         gone: u64,

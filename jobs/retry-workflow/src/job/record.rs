@@ -528,8 +528,8 @@ impl Job {
     /// step: one of several concurrent callers creates it, and the others can choose it. If no job
     /// has the chosen id, the new one gets it. Returns the job, and whether it is new.
     ///
-    /// A new job belongs to this process until `until`: a `WorkerRecord` in `Job::workers` says
-    /// so before it runs.
+    /// A new job belongs to this process until `until`: it has a `WorkerRecord` in `Job::workers`
+    /// before it runs.
     ///
     /// # Errors
     /// The store fails.

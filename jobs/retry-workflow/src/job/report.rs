@@ -80,9 +80,9 @@ pub struct JobReport {
     /// on it, and were not run again.
     #[serde(skip_serializing_if = "is_zero")]
     pub already_done: u64,
-    /// The number of items of the input that have another payload in this job, which got them
-    /// earlier, and keeps them as they were. Items that have failed are not compared: they may have
-    /// been edited.
+    /// The number of items of the input whose payload differs from the one that this job got
+    /// earlier, and keeps. Items that have failed are not compared, because they may have been
+    /// edited.
     #[serde(skip_serializing_if = "is_zero")]
     pub changed: u64,
     /// The number of groups, including the omitted ones.

@@ -70,16 +70,16 @@ struct RareState {
 /// The attempts and the waits that no longer count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forgiven {
-    /// The attempts before a new beginning.
+    /// The attempts before the last reset.
     made: u32,
-    /// The waits before a new beginning.
+    /// The waits before the last reset.
     waited: u64,
-    /// The failed attempts since then that used up none.
+    /// The failed attempts since the last reset that do not count.
     uncounted: u32,
 }
 
 impl Forgiven {
-    /// The limit on all attempts, those that do not count included.
+    /// Returns the limit on all attempts, including those that do not count.
     pub(super) fn extends(self, attempts: Attempts) -> Attempts {
         match attempts {
             Attempts::Limited(attempts) => {

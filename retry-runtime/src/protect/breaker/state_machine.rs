@@ -32,7 +32,7 @@ impl CircuitBreaker {
         self.admit_in(self.packed())
     }
 
-    /// The same, for a breaker in this state.
+    /// [`admit_closed`](Self::admit_closed) for a breaker that is in this state.
     #[inline(always)]
     pub(crate) fn admit_in(&self, packed: PackedState) -> Result<Permit<'_>, PackedState> {
         if packed.is_closed() { Ok(Permit::new(self, Tag::untimed(packed))) } else { Err(packed) }

@@ -1,4 +1,4 @@
-//! The texts in `tests/data/texts.tsv` and `texts-2.tsv`, which are failures that people reported.
+//! The texts in `tests/data/texts.tsv` and `texts-2.tsv`, which are failures from public reports.
 
 use retry_runtime::{Class, classify};
 

@@ -49,7 +49,7 @@ impl IdRule {
         }
     }
 
-    /// The id of an item, after those that had their ids from `contents`.
+    /// Returns the id of an item; `contents` has numbered the equal items before it.
     pub(crate) fn id(
         self,
         item: &mut Item,

@@ -9,7 +9,7 @@ use crate::template::error::TemplateError;
 const NEVER_A_COMMAND: &str =
     "a value can be an argument, but not a command or part of its name; write the name here";
 
-/// The characters of an expansion, as it is written.
+/// The characters by which a word is recognised as an expansion.
 const NOT_FIXED: [char; 5] = ['$', '`', '(', ')', '}'];
 
 /// The effect of a command on the whole script.

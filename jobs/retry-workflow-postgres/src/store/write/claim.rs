@@ -36,8 +36,8 @@ SELECT @TURN AS turn, q.* FROM levels l CROSS JOIN LATERAL (
     ORDER BY s.due, s.item LIMIT @MOST
     FOR UPDATE SKIP LOCKED) q LIMIT @MOST";
 
-/// `taken` has the previous lease of each row, which goes to the history if it was lost, and stays
-/// if it is an `own` one. `OFFSET 0`
+/// `taken` has the previous lease of each row. A lost lease goes to the history; an `own` one is
+/// renewed. `OFFSET 0`
 /// has each item looked up by its key: the number of rows that are due cannot be estimated, and a
 /// join with all items of the job would look cheap.
 const CLAIM: &str = "\

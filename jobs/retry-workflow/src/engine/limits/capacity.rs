@@ -1,5 +1,5 @@
-//! [`Capacity`]: the number of items that run at the same time where not all of `max_parallel` can: the
-//! machine lacks the resources, or a service rejects some of them.
+//! [`Capacity`]: the number of items that may run at the same time. It is below `max_parallel`
+//! while the machine lacks the resources, or a service rejects some of the items.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Capacity {
         self.limit.min(self.accepted)
     }
 
-    /// Returns this number and the maximum, if it is lower.
+    /// Returns the limit and the maximum, if the limit is lower.
     pub(in crate::engine) fn throttle(&self) -> Option<Throttle> {
         let throttle = Throttle { limit: self.limit(), max_parallel: self.max };
         (throttle.limit < self.max).then_some(throttle)
@@ -79,9 +79,9 @@ impl Capacity {
         }
     }
 
-    /// Notes that an item has ended that had begun, while this many others were running. If the
-    /// service has rejected it, no more than those run; after each two full sets of items without
-    /// a rejection, one more runs.
+    /// Records the end of an item that had begun, while `running` others were running. If the
+    /// service has rejected it, `running` is the new limit. After each two full sets of items
+    /// without a rejection, the limit rises by one.
     pub(in crate::engine) fn ended(&mut self, is_rejected: bool, running: usize) {
         self.starved_since = None;
         if is_rejected {

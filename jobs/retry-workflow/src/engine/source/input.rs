@@ -1,5 +1,5 @@
-//! [`JobInput`]: what a worker knows about the input of its job; items that the job has already are
-//! compared with what it has.
+//! [`JobInput`]: the state of a job's input in a worker, and the comparison of its items with those
+//! that the job has already.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::store::{Store, StoreError};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InputCounts {
     pub(crate) new: u64,
-    /// Those that the job had already.
+    /// Items that the job had already.
     pub(crate) known: u64,
-    /// Of those, the ones that had succeeded before this worker began.
+    /// Known items that had succeeded before this worker began.
     pub(crate) already_done: u64,
-    /// Of those, the ones that have another payload in the job.
+    /// Known items whose payload in the job differs.
     pub(crate) changed: u64,
     pub(crate) first_changed: Option<String>,
 }
@@ -40,10 +40,10 @@ pub(crate) struct JobInput {
     pub(crate) since: Timestamp,
     /// Set if the job had items by then.
     pub(crate) has_begun: bool,
-    /// The rule for the ids of its items is in the job's record.
+    /// Set if the rule for the ids of its items is in the job's record.
     pub(crate) is_id_rule_known: bool,
     pub(crate) counts: InputCounts,
-    /// Its error, if that has stopped the job.
+    /// The error of the input, if it has stopped the job.
     pub(crate) result: Result<(), WorkflowError>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn compare(
     let visit = |item: ItemRecord| {
         let is_done = item.state == ItemState::Succeeded;
         counts.already_done += u64::from(is_done && item.ended.is_some_and(|at| at <= since));
-        // An item that has failed may have been edited.
+        // An edited dead letter differs from the input on purpose.
         let has_failed = matches!(item.state, ItemState::Dead | ItemState::Skipped) || item.run > 0;
         let is_purged = item.payload.is_empty();
         if !(is_purged || has_failed && may_be_edited) {
@@ -86,8 +86,8 @@ fn is_same(one: &str, two: &str) -> bool {
 /// Records the rule by which a source gives ids to its items, and returns whether it is known.
 ///
 /// # Errors
-/// The job has items with ids by another rule, and more are to come: the source would give the
-/// items that the job has already other ids.
+/// The job has items with ids by another rule, and not all of its items yet: the source would add
+/// the same items again under other ids.
 pub(crate) async fn check_id_rule(
     store: &dyn Store,
     job: &Job,

@@ -11,7 +11,7 @@ use crate::store::MAX_CLAIM_BYTES;
 use crate::store::codes::{BEGUN, NEW, SUSPECT, claim_rank, outcome_code};
 use crate::store::sql::{self, Columns};
 
-/// An item with its last lease, and what is known of that if it has expired.
+/// An item with its last lease, and the details of that lease if it has expired.
 struct Claimed {
     lease: Lease,
     /// The value of `claim_rank` with which it waited.
@@ -71,7 +71,7 @@ pub(super) fn claim(
     Ok(leases)
 }
 
-/// Makes the next lease of one that was found, and counts what became of the one before.
+/// Makes the next lease of a found item, and counts the previous one as lost or as dropped.
 fn take(
     tx: &mut Transaction<'_>,
     job: i64,

@@ -49,7 +49,7 @@ fn warn_of(context: &CallContext<'_>, policy: &Policy) {
 }
 
 /// The cause for which a breaker has refused a call.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum RefusalCause {
     /// It is open, which uses up an attempt.
     Open,
@@ -58,6 +58,18 @@ enum RefusalCause {
     Probing,
     /// It holds all calls, which does not either: no call is made.
     Held,
+}
+
+impl RefusalCause {
+    /// Returns whether the refusal uses up an attempt. If a test skips waits, no time passes that
+    /// would end a stage of the breaker: a call without that limit would wait permanently.
+    fn uses_up_attempt(self) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Probing => skips_waits(),
+            Self::Held => false,
+        }
+    }
 }
 
 /// Returns how long the breaker stays open; zero if it is not open or only observes.
@@ -333,7 +345,7 @@ impl CallProgress {
             Ok((breaker, refusal, delay)) => {
                 let (name, breaker) = (context.origin.name, breaker.name());
                 observe::emit(&Event::AwaitsBreaker { name, breaker, wait: delay });
-                if refusal == RefusalCause::Open {
+                if refusal.uses_up_attempt() {
                     let rare = self.rare();
                     rare.refused = rare.refused.saturating_add(1);
                 }
@@ -368,7 +380,7 @@ impl CallProgress {
         let used = self.made.saturating_sub(forgiven);
         let used = used.saturating_add(self.refusals()).saturating_add(1);
         let counted = used.saturating_sub(uncounted);
-        if refusal == RefusalCause::Open && !policy.allows_after(counted) || nested::once() {
+        if refusal.uses_up_attempt() && !policy.allows_after(counted) || nested::once() {
             return Err(reason);
         }
         if context.is_cancelled {

@@ -37,16 +37,18 @@ impl<F: Fn() -> A, A: Future> Body for F {
 
 /// The hedges of an attempt, with the outcome of a member that failed while others ran. Empty, and
 /// without an allocation, until the attempt has once returned pending.
-pub struct Hedges<'a, R> {
+pub struct Hedges<'a, R, K> {
     race: Option<Box<Race<'a>>>,
     kept: Option<R>,
+    /// The failure of an earlier attempt. Once a member has failed, the call cannot end with it.
+    pub(crate) earlier: K,
 }
 
-impl<'a, R> Hedges<'a, R> {
+impl<'a, R, K> Hedges<'a, R, K> {
     /// No hedge has begun yet.
     #[inline(always)]
-    pub const fn new() -> Self {
-        Self { race: None, kept: None }
+    pub(crate) const fn after(earlier: K) -> Self {
+        Self { race: None, kept: None, earlier }
     }
 
     /// Returns whether the outcome of the race is a failure, or `None` if the race did not judge
@@ -82,13 +84,7 @@ impl<'a, R> Hedges<'a, R> {
     }
 }
 
-impl<R> Default for Hedges<'_, R> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<R> fmt::Debug for Hedges<'_, R> {
+impl<R, K> fmt::Debug for Hedges<'_, R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hedges").field("has_failed", &self.has_failed()).finish()
     }
@@ -97,7 +93,7 @@ impl<R> fmt::Debug for Hedges<'_, R> {
 pin_project_lite::pin_project! {
     /// An attempt with its hedges.
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct HedgedAttempt<'a, 'p, B, C, J, T>
+    pub struct HedgedAttempt<'a, 'p, B, C, J, T, K>
     where
         B: Body,
     {
@@ -106,7 +102,7 @@ pin_project_lite::pin_project! {
         first: Option<B::Attempt>,
         running: Vec<Pin<Box<B::Attempt>>>,
         calls: BodyCalls<B, C, J>,
-        hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output>,
+        hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output, K>,
         hedge: &'p Option<HedgePolicy>,
         context: T,
         // As `BodyCalls::call_judge`.
@@ -128,15 +124,16 @@ struct BodyCalls<B: Body, C, J> {
 type Judge<J, R> = fn(&J, &R, &mut dyn FnMut(Verdict<'_>));
 
 /// The members of a race of bodies, while it is polled.
-struct BodyMembers<'m, B: Body, C, J> {
+struct BodyMembers<'m, B: Body, C, J, K> {
     calls: &'m mut BodyCalls<B, C, J>,
     first: Pin<&'m mut Option<B::Attempt>>,
     running: &'m mut Vec<Pin<Box<B::Attempt>>>,
     in_hand: Option<<B::Attempt as Future>::Output>,
     kept: &'m mut Option<<B::Attempt as Future>::Output>,
+    earlier: &'m mut K,
 }
 
-impl<B: Body, C: FnMut() -> bool, J> Members for BodyMembers<'_, B, C, J> {
+impl<B: Body, C: FnMut() -> bool, J, K: Default> Members for BodyMembers<'_, B, C, J, K> {
     fn may_join(&mut self) -> bool {
         (self.calls.goes_on)()
     }
@@ -171,11 +168,12 @@ impl<B: Body, C: FnMut() -> bool, J> Members for BodyMembers<'_, B, C, J> {
     }
 
     fn keep(&mut self) {
+        *self.earlier = K::default();
         *self.kept = self.in_hand.take();
     }
 }
 
-impl<'a, 'p, B: Body, C, J, T> HedgedAttempt<'a, 'p, B, C, J, T>
+impl<'a, 'p, B: Body, C, J, T, K> HedgedAttempt<'a, 'p, B, C, J, T, K>
 where
     C: FnMut() -> bool,
     J: Fn(&<B::Attempt as Future>::Output, &mut dyn FnMut(Verdict<'_>)),
@@ -192,7 +190,7 @@ where
         judge: J,
         context: T,
         permit: Option<&'p mut Option<Permit<'a>>>,
-        hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output>,
+        hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output, K>,
     ) -> Self {
         let (first, running) = (Some(body.begin()), Vec::new());
         let call_judge: Judge<J, _> = |judge, outcome, with| judge(outcome, with);
@@ -202,7 +200,12 @@ where
     }
 }
 
-impl<B: Body, C: FnMut() -> bool, J, T> Future for HedgedAttempt<'_, '_, B, C, J, T> {
+impl<B, C, J, T, K> Future for HedgedAttempt<'_, '_, B, C, J, T, K>
+where
+    B: Body,
+    C: FnMut() -> bool,
+    K: Default,
+{
     type Output = <B::Attempt as Future>::Output;
 
     #[inline]
@@ -217,10 +220,11 @@ impl<B: Body, C: FnMut() -> bool, J, T> Future for HedgedAttempt<'_, '_, B, C, J
             }
         }
         let Some(hedge) = **this.hedge else { return Poll::Pending };
-        let Hedges { race, kept } = &mut **this.hedges;
+        let Hedges { race, kept, earlier } = &mut **this.hedges;
         let race = race.get_or_insert_with(Race::boxed);
         let (first, running) = (this.first.as_mut(), &mut *this.running);
-        let mut members = BodyMembers { calls: this.calls, first, running, in_hand: None, kept };
+        let calls = &mut *this.calls;
+        let mut members = BodyMembers { calls, first, running, in_hand: None, kept, earlier };
         let (context, mut none) = ((this.call_context)(this.context), None);
         let permit = this.permit.as_deref_mut().unwrap_or(&mut none);
         ready!(race.poll::<dyn Members>(&mut members, hedge, &context, permit, is_alone, cx));
@@ -233,6 +237,6 @@ impl<B: Body, C: FnMut() -> bool, J, T> Future for HedgedAttempt<'_, '_, B, C, J
     }
 }
 
-retry_rules::partial_debug!([B: Body, C, J, T] HedgedAttempt<'_, '_, B, C, J, T>, |self| {
+retry_rules::partial_debug!([B: Body, C, J, T, K] HedgedAttempt<'_, '_, B, C, J, T, K>, |self| {
     hedge: &self.hedge,
 });

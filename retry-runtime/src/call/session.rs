@@ -404,23 +404,32 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         next
     }
 
+    /// Returns the hedges of the attempt that begins now, which take the failure that was kept.
+    #[inline(always)]
+    pub fn hedges<'a, R>(&mut self) -> Hedges<'a, R, K> {
+        Hedges::after(self.kept().map(mem::take).unwrap_or_default())
+    }
+
     /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of
-    /// its members failed, the failure of that member. It replaces the failures of earlier attempts,
-    /// and the wait that a server asked for with them. `permit` is then the permit of a member.
+    /// its members failed, the failure of that member. It replaces the wait that a server asked for
+    /// with an earlier failure, and `permit` is then the permit of a member. If no member failed, the
+    /// earlier failure is kept again.
     #[inline]
     pub fn hedged<'a, R>(
         &mut self,
         outcome: R,
-        hedges: &mut Hedges<'a, R>,
+        hedges: &mut Hedges<'a, R, K>,
         permit: Option<&mut Option<Permit<'a>>>,
     ) -> R {
         if self.timer.timing().timed_out.is_none() {
             return outcome;
         }
-        let Some(last) = hedges.timed_out(permit) else { return outcome };
-        if let Some(kept) = self.kept() {
-            *kept = K::default();
-        }
+        let Some(last) = hedges.timed_out(permit) else {
+            if let Some(kept) = self.kept() {
+                *kept = mem::take(&mut hedges.earlier);
+            }
+            return outcome;
+        };
         self.forget_last();
         last
     }

@@ -23,7 +23,7 @@ struct Server(Arc<Counters>);
 struct Counters {
     connections: AtomicUsize,
     attempts: AtomicUsize,
-    /// The connections when the second attempt began.
+    /// The connections when the second attempt began, or the attempt that succeeds.
     at_retry: AtomicUsize,
 }
 
@@ -87,6 +87,22 @@ impl Server {
     /// Fails once, with a value that holds a connection.
     fn respond(&self) -> Ready<Result<Outcome, Outcome>> {
         ready(self.answer_at_once().or_else(Ok))
+    }
+
+    /// Fails once, does not answer, fails again, and then succeeds.
+    async fn lose(&self) -> Result<Outcome, Outcome> {
+        let Counters { connections, attempts, at_retry } = &*self.0;
+        match attempts.fetch_add(1, Ordering::Relaxed) {
+            0 | 2 => {
+                connections.fetch_add(1, Ordering::Relaxed);
+                Err(Outcome(Some(self.clone())))
+            }
+            1 => pending().await,
+            _ => {
+                at_retry.store(self.connections(), Ordering::Relaxed);
+                Ok(Outcome(None))
+            }
+        }
     }
 
     /// Fails once, and then does not answer.
@@ -153,6 +169,7 @@ macro_rules! lifetimes {
 const PLAIN: Policy = Policy::new();
 const HEDGED: Policy = policy!(hedge = "10s");
 const BOUNDED: Policy = policy!(deadline = "1m");
+const HEDGED_TWICE: Policy = policy!(deadline = "1m", hedge(after = "10s", max = 2));
 
 static SERVER: CircuitBreaker = CircuitBreaker::new("server", BreakerConfig::new());
 
@@ -232,6 +249,15 @@ async fn a_deadline_keeps_an_error_until_the_next_attempt_ends() {
     let kept = lifetimes!(answer, [deadline = "1m",], bounded.clone().breaker(&SERVER));
     assert_eq!(kept, UNTIL_THE_NEXT_OUTCOME);
     let kept = lifetimes!(hang, [deadline = "1m",], bounded);
+    assert_eq!(kept, UNTIL_THE_NEXT_OUTCOME);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_that_fails_replaces_the_error_that_a_deadline_keeps() {
+    let hedged = Retrier::new(HEDGED_TWICE);
+    let kept = lifetimes!(lose, [policy = HEDGED_TWICE, hedge,], hedged.clone());
+    assert_eq!(kept, UNTIL_THE_NEXT_OUTCOME);
+    let kept = lifetimes!(lose, [policy = runtime(HEDGED_TWICE), hedge,], hedged);
     assert_eq!(kept, UNTIL_THE_NEXT_OUTCOME);
 }
 

@@ -46,11 +46,12 @@ use retry_workflow::{
 };
 
 /// The record of a job's workflow file.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// The absolute path of the file.
     pub(crate) file: PathBuf,
-    /// This path with all links resolved when the job was started: it identifies the file.
+    /// This path with all links resolved when a process last began to work on the job: it identifies
+    /// the file.
     #[serde(default)]
     pub(crate) canonical: PathBuf,
     /// The mode of the file: a job cannot be resumed in another mode.
@@ -234,14 +235,27 @@ impl Reports {
 /// The default number of tasks that run at a time.
 const PARALLEL: usize = 10;
 
-/// Records that a job now belongs to this file.
+/// Records that a job now belongs to this file; returns a notice if it belonged to another one, or
+/// if a link in its path has moved.
 pub(crate) async fn adopt(
     store: &dyn Store,
-    job: &str,
+    job: &Job,
     file: &WorkflowFile,
-) -> Result<(), StoreError> {
-    let origin = Origin::file(file).to_json();
-    Job::set_origin(store, job, origin.as_ref()).await
+) -> Result<Option<String>, StoreError> {
+    let (before, now) = (Origin::read(job), Origin::file(file));
+    if before.as_ref() == Some(&now) {
+        return Ok(None);
+    }
+    Job::set_origin(store, &job.id, now.to_json().as_ref()).await?;
+    let before = before.filter(|before| before.canonical != now.canonical);
+    Ok(before.map(|before| {
+        format!(
+            "{} was started from {}, and continues with {}",
+            OneLine(&job.id),
+            before.canonical.display(),
+            now.canonical.display()
+        )
+    }))
 }
 
 /// Returns whether there is anything left to do for a job, including its `reduce`.

@@ -40,8 +40,6 @@ pub(super) struct Work {
     file: WorkflowFile,
     /// The check of an input that has not been copied to the store yet.
     checked: Option<CheckedInput>,
-    /// The file is not the one that the job was started with.
-    is_moved: bool,
     /// Nothing new begins: no number of failures stops it.
     is_closing: bool,
 }
@@ -101,16 +99,6 @@ pub(super) async fn run(
             _ => None,
         };
         let Some(closing) = closing else {
-            let before = Origin::read(&job).filter(|_| !is_shared).map(|of| of.canonical);
-            let before = before.filter(|before| *before != origin.canonical);
-            if let Some(before) = before {
-                notify(&format!(
-                    "{} was started from {}, and continues with {}",
-                    one_line(&job.id),
-                    before.display(),
-                    origin.canonical.display()
-                ));
-            }
             // The job follows the path: a link may be gone by the time of a `resume`.
             let file = (!is_shared).then_some(path);
             let found = ready(&*store, job, file, how.restart_items).await?;
@@ -139,7 +127,7 @@ pub(super) async fn run(
     if let Some(why) = left_behind(&*store, &file).await? {
         notify(&why);
     }
-    let new = Work { job, file, checked, is_moved: false, is_closing: false };
+    let new = Work { job, file, checked, is_closing: false };
     Ok(exit.max(work(&store, new, how, screen).await?.exit))
 }
 
@@ -417,9 +405,9 @@ async fn ready(
     restarts: bool,
 ) -> Result<Work, CommandError> {
     let origin = Origin::read(&job);
-    let (file, is_moved) = match (file, &origin) {
-        (Some(file), _) => (files::ready(file)?, true),
-        (None, Some(origin)) => (files::ready(&origin.file)?, false),
+    let file = match (file, &origin) {
+        (Some(file), _) => files::ready(file)?,
+        (None, Some(origin)) => files::ready(&origin.file)?,
         (None, None) => return Err(CommandError::Usage(runner::without_file(&job.id))),
     };
     if let Some(origin) = &origin {
@@ -429,7 +417,7 @@ async fn ready(
         return Err(CommandError::Usage(why));
     }
     let checked = if job.input_complete { None } else { checked_before(&file)? };
-    Ok(Work { job, file, checked, is_moved, is_closing: false })
+    Ok(Work { job, file, checked, is_closing: false })
 }
 
 /// Checks an input ahead of the job, which is possible if it is a file that no `setup` writes.
@@ -449,13 +437,14 @@ async fn work(
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Ended, CommandError> {
-    let Work { job, mut file, checked, is_moved, is_closing } = work;
+    let Work { job, mut file, checked, is_closing } = work;
     let id = job.id.clone();
-    if is_moved {
-        runner::adopt(&**store, &id, &file).await?;
-    }
+    let moved = runner::adopt(&**store, &job, &file).await?;
     let reporter =
         Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
+    if let Some(moved) = moved {
+        reporter.println(&moved);
+    }
     reporter.println(&format!("job {id}: {}", file.path().display()));
     print_hints(&file, checked.as_ref(), &reporter);
     if how.verbose || how.results.is_some() {

@@ -180,33 +180,57 @@ fn a_file_is_the_same_whatever_path_leads_to_it() {
     }
 }
 
+/// Copies the files to a folder of their own, to which the link `current` then leads.
+fn release(place: &Place, number: &str) {
+    let folder = place.path(number);
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["job.yml", "items.json", "work.sh"] {
+        std::fs::copy(place.path(name), folder.join(name)).unwrap();
+    }
+    let _ = std::fs::remove_file(place.path("current"));
+    std::os::unix::fs::symlink(&folder, place.path("current")).unwrap();
+}
+
+/// A job of release 1 that has stopped, and the number of items that it has done; release 2 has
+/// replaced it.
+fn released_again(store: Option<String>, arguments: &[&str]) -> (Place, usize) {
+    let place = place(HELD).on(store);
+    release(&place, "1");
+    let running = place.spawn(arguments);
+    until("some have begun", || place.read("1/log").lines().count() >= 2);
+    running.signal("INT");
+    place.write("1/go", "");
+    assert_eq!(running.ended().code, Some(1));
+    let done = place.read("1/log").lines().count();
+    release(&place, "2");
+    (place, done)
+}
+
 #[test]
 fn a_job_with_a_given_id_continues_with_the_file_of_the_next_release() {
     for store in stores() {
-        let place = place(HELD).on(store);
-        let release = |number: &str| {
-            let folder = place.path(number);
-            std::fs::create_dir_all(&folder).unwrap();
-            for name in ["job.yml", "items.json", "work.sh"] {
-                std::fs::copy(place.path(name), folder.join(name)).unwrap();
-            }
-            let _ = std::fs::remove_file(place.path("current"));
-            std::os::unix::fs::symlink(&folder, place.path("current")).unwrap();
-        };
-        release("1");
         let nightly = ["run", "current/job.yml", "--continue", "--job-id", "night"];
-        let running = place.spawn(&nightly);
-        until("some have begun", || place.read("1/log").lines().count() >= 2);
-        running.signal("INT");
-        place.write("1/go", "");
-        assert_eq!(running.ended().code, Some(1));
-        let done = place.read("1/log").lines().count();
-        release("2");
+        let (place, done) = released_again(store, &nightly);
         place.write("2/go", "");
         let ran = place.ends(0, &nightly);
         ran.says("night was started from ").says("8 succeeded, of 8");
         assert_eq!(place.read("2/log").lines().count(), 8 - done);
         place.ends(2, &nightly).says("night has ended");
+    }
+}
+
+#[test]
+fn a_job_resumed_after_its_link_has_moved_is_a_job_of_the_next_release() {
+    for store in stores() {
+        let (place, done) = released_again(store, &["run", "current/job.yml"]);
+        let mut resumed = place.spawn(&["resume", "job-1"]);
+        let moved = resumed.line_with("job-1 was started from ").unwrap();
+        assert!(moved.ends_with("/2/job.yml"), "{moved}");
+        until("some have begun", || place.read("2/log").lines().count() >= 2);
+        place.ends(4, &["run", "current/job.yml"]).says("job-1 of this file is running");
+        place.write("2/go", "");
+        assert_eq!(resumed.ended().code, Some(0));
+        assert_eq!((jobs(&place), place.read("2/log").lines().count()), (1, 8 - done));
     }
 }
 

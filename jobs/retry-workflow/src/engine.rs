@@ -387,7 +387,9 @@ impl Engine {
                     }
                     self.check_bounds();
                 }
-                EngineEvent::Enqueued(counts) => self.enqueued(counts),
+                EngineEvent::Enqueued(counts) => {
+                    self.enqueued(counts, source.id_rule().is_some());
+                }
                 EngineEvent::Polled(poll) => self.polled(poll),
                 EngineEvent::Changed(seen) => self.changed(seen),
                 EngineEvent::Beaten(beat) => self.beaten(beat),

@@ -156,7 +156,7 @@ impl Engine {
                 item.priority = serde_json::from_str(&item.payload).map_or(0, |it| priority(&it));
             }
         }
-        let (since, may_be_edited) = (self.input.since, self.input.has_begun);
+        let since = self.input.since;
         let given: Vec<_> =
             items.iter().map(|item| (item.id.clone(), item.payload.clone())).collect();
         self.operations.start(Operation::Enqueue, |store, job| async move {
@@ -164,20 +164,22 @@ impl Engine {
             let known = (given.len() as u64).saturating_sub(new);
             let mut counts = InputCounts { new, known, ..InputCounts::default() };
             if known > 0 {
-                compare((&*store, &job), given, (since, may_be_edited), &mut counts).await?;
+                compare((&*store, &job), given, since, &mut counts).await?;
             }
             Ok(EngineEvent::Enqueued(counts))
         });
     }
 
     /// Takes note of items that the store has taken. Two items of a new job with the same id and
-    /// different payloads stop it: one of them would be lost.
-    pub(super) fn enqueued(&mut self, counts: InputCounts) {
+    /// different payloads stop it if its source gives all items once (`gives_all`): one of them
+    /// would be lost. Any other source may give an item again that has changed since.
+    pub(super) fn enqueued(&mut self, counts: InputCounts, gives_all: bool) {
         self.waiting += counts.new;
         self.input.counts.add(counts);
         self.ledger.changed();
         self.claim_soon();
         if let Some(item) = self.input.counts.first_changed.clone()
+            && gives_all
             && !self.input.has_begun
             && self.polling.is_alone()
         {

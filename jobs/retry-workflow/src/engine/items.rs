@@ -73,7 +73,7 @@ pub struct Keyed<T, F> {
 /// Two items with the same id are one item. If they differ, that is an error in a job that this
 /// process alone has begun ([`WorkflowError::SameId`](crate::WorkflowError::SameId)). In a job that
 /// had items before, the first one is kept, and [`JobReport::changed`](crate::JobReport::changed)
-/// counts the others.
+/// counts the others. An item that has failed is not compared, because it may have been edited.
 ///
 /// ```
 /// use retry_workflow::{Workflow, keyed};

@@ -64,7 +64,12 @@ pub trait Source: Send {
     /// means that the store got items in another way.
     ///
     /// The store ignores items whose ids it already has, so after a restart a source may start from
-    /// its beginning.
+    /// its beginning, and a source that polls may give the same items with each batch. If the
+    /// payload of such an item differs from the stored one, the job keeps what it has, and counts
+    /// the item in [`JobReport::changed`](crate::JobReport::changed). Only if the source has an
+    /// [`id_rule`](Self::id_rule), and this process alone has begun the job, does `run` return
+    /// [`WorkflowError::SameId`]. Items that have failed are not compared, because they may have
+    /// been edited.
     ///
     /// The future is dropped and recreated whenever something else happens to the job. Anything it
     /// has already taken from elsewhere must stay in the source.
@@ -83,8 +88,8 @@ pub trait Source: Send {
         true
     }
 
-    /// Returns the rule by which its items get their ids, such as "the field `id`", if it gives all
-    /// items again after a restart. Default: `None`.
+    /// Returns the rule by which its items get their ids, such as "the field `id`", if it gives each
+    /// item once, and all of them again after a restart. Default: `None`.
     ///
     /// The rule is stored with the job, and queried again with each batch until it is known.
     /// Until the job has all its items, a source with another rule is refused

@@ -97,7 +97,8 @@ pub enum WorkflowError {
         /// The reason.
         source: Arc<serde_json::Error>,
     },
-    /// Two items have the same id, and different payloads.
+    /// Two items have the same id, and different payloads. Returned for [`keyed`](crate::keyed) items
+    /// and sources with an [`id_rule`](crate::Source::id_rule).
     SameId {
         /// The id.
         item: String,

@@ -1,5 +1,6 @@
 //! Inputs that change while their job is unfinished.
 
+mod polling;
 mod scenario;
 
 use std::sync::Arc;

@@ -51,7 +51,7 @@ pub(crate) struct JobInput {
 pub(crate) async fn compare(
     (store, job): (&dyn Store, &str),
     given: Vec<(String, String)>,
-    (since, may_be_edited): (Timestamp, bool),
+    since: Timestamp,
     counts: &mut InputCounts,
 ) -> Result<(), StoreError> {
     let ids = given.iter().map(|(id, _)| id.clone());
@@ -63,7 +63,7 @@ pub(crate) async fn compare(
         // An edited dead letter differs from the input on purpose.
         let has_failed = matches!(item.state, ItemState::Dead | ItemState::Skipped) || item.run > 0;
         let is_purged = item.payload.is_empty();
-        if !(is_purged || has_failed && may_be_edited) {
+        if !is_purged && !has_failed {
             stored.insert(item.id, item.payload);
         }
     };

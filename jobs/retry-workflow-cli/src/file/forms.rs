@@ -418,6 +418,7 @@ impl<'s> Forms<'s> {
         let names = self.map(node, what).map(|entries| keys(entries).collect());
         let mut names = names.map(|names| self.known_keys(node, names, ErrorPolicyKeys::below("")));
         if let Some(config @ Node { value: Value::Map(entries), .. }) = node.get("retry_config") {
+            self.needs_delays(config);
             let known = ErrorPolicyKeys::below("retry_config");
             let has_unknown =
                 self.known_keys(config, keys(entries).collect(), known).len() < entries.len();

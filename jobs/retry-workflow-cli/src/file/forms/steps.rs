@@ -350,8 +350,20 @@ impl Forms<'_> {
         self.parsed(node.parse::<Span>()).map(|span| Bound::Limited(span.into()))
     }
 
+    /// Rejects a custom backoff without delays: each wait would be `max_delay`.
+    pub(super) fn needs_delays(&mut self, config: &Node) {
+        let backoff = config.get("backoff").and_then(|backoff| backoff.get("custom"));
+        if let Some(delays) = backoff.and_then(|custom| custom.get("delays"))
+            && delays.each().is_empty()
+        {
+            let message = "a custom backoff needs `delays`: write `custom(500ms, 1s)`";
+            self.wrong(delays.span, message);
+        }
+    }
+
     /// Reads how a step is retried.
     fn retry_config(&mut self, config: &Node) -> (Option<RetryConfig>, CodeMatchers) {
+        self.needs_delays(config);
         for (keys, why) in REJECTED {
             if let Some(node) = keys.iter().find_map(|key| config.get(key)) {
                 self.wrong(node.span, why);

@@ -290,9 +290,11 @@ mod file {
                 return Ok(known.clone());
             }
             let word = &*shortened(word);
-            let status = word.replace(['x', 'X'], "0");
-            match status.parse() {
+            let of_many = word.to_ascii_lowercase().strip_suffix("xx").map(str::to_owned);
+            match word.parse() {
                 Ok(status) => self.visit_u64(status),
+                Err(_) if of_many.as_deref() == Some("5") => self.visit_u64(500),
+                Err(_) if of_many.is_some() => self.visit_u64(0),
                 Err(_) if word.contains(' ') => Err(E::custom(format!(
                     "to match the text of a failure, write `pattern: {word:?}`"
                 ))),
@@ -311,7 +313,11 @@ mod file {
             let status = u16::try_from(status).unwrap_or_default();
             Err(E::custom(match of_status(status) {
                 Some(word) => format!("a status is not a matcher: write `{word}`"),
-                None => format!("a status is not a matcher: write `pattern: \"{status}\"`"),
+                None if (400..600).contains(&status) => {
+                    format!("a status is not a matcher: write `pattern: \"{status}\"`")
+                }
+                None => "a status is not a matcher: list kinds of failure, such as `transient`"
+                    .to_owned(),
             }))
         }
 

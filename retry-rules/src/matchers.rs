@@ -58,7 +58,13 @@ pub fn covered(has: impl Fn(&str) -> bool) -> impl Iterator<Item = Covered> {
 /// kinds: `lists` returns whether it contains a word.
 pub fn never_retried(kind: &str, lists: impl Fn(&str) -> bool) -> Option<String> {
     let is_retried = CLASSES.into_iter().chain(["transient"]).any(|listed| {
-        lists(listed) && (listed == kind || covers(listed, kind) || covers(kind, listed))
+        // The timeout of a connection is both.
+        let overlaps = matches!(
+            (listed, kind),
+            ("connect" | "network", "timeout") | ("timeout", "connect" | "network")
+        );
+        lists(listed)
+            && (listed == kind || overlaps || covers(listed, kind) || covers(kind, listed))
     });
     (!is_retried).then(|| {
         format!(
@@ -77,5 +83,20 @@ pub const fn of_status(status: u16) -> Option<&'static str> {
         501 | 505 => None,
         500..=599 => Some("server_error"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timeout_of_a_connection_is_retried_by_either_kind() {
+        for (kind, listed) in
+            [("connect", "timeout"), ("timeout", "connect"), ("network", "timeout")]
+        {
+            assert_eq!(never_retried(kind, |word| word == listed), None, "{kind}");
+        }
+        assert!(never_retried("rate_limit", |word| word == "timeout").is_some());
     }
 }

@@ -326,14 +326,15 @@ impl<'de> Visitor<'de> for MatcherList {
 impl Serialize for RetryConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        let uncounted = self.uncounted.map(|_| Field::Uncounted);
+        let classes = self.uncounted.filter(|classes| !classes.is_empty());
+        let uncounted = classes.map(|_| Field::Uncounted);
         file::write(&self.bare_policy, Fields::from_slice(uncounted.as_slice()), &mut map)?;
         for (key, list) in [("retry_on", &self.retry_on), ("abort_on", &self.abort_on)] {
             if let Some(list) = list {
                 map.serialize_entry(key, &effective(list))?;
             }
         }
-        if let Some(classes) = self.uncounted {
+        if let Some(classes) = classes {
             map.serialize_entry("uncounted", &effective(&Matcher::all_in(classes)))?;
         }
         map.end()

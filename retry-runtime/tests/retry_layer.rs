@@ -1021,6 +1021,16 @@ async fn an_unready_hedge_leaves_retries_to_the_first_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hedge_is_due_after_the_request_was_sent() {
+    let shop = Shop::with([FailsLate(secs(60), "busy"), Sells]).opening([Ok(secs(5))]);
+    let books = Arc::clone(&shop.books);
+    let policy = Policy::new().attempts(1).hedge(millis(200)).deadline(secs(30));
+    let mut shop = RetryLayer::new(Retrier::new(policy)).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+    assert_eq!(books.gaps(), [millis(200)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unready_hedge_holds_no_permit() {
     let config = BreakerConfig::new()
         .failure_threshold(1)

@@ -37,6 +37,9 @@ pub(crate) trait Attempts: Members {
     /// Begins an attempt in slot 0, the next one of this session.
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
 
+    /// Returns whether the attempt in slot 0 has been sent: its service may not be ready yet.
+    fn is_sent(&self) -> bool;
+
     /// Returns whether the outcome in hand is a success.
     fn has_succeeded(&self) -> bool;
 
@@ -292,6 +295,8 @@ impl<'r> Driver<'r> {
         let attempt = self.session.number();
         let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
         let CallContext { origin, policy, may_hedge, .. } = around.context;
+        // A hedge is due some time after the request was sent.
+        let may_hedge = may_hedge && (!is_alone || attempts.is_sent());
         if let Some(hedge) = HedgePolicy::of(policy).filter(|_| may_hedge) {
             let keeps_failures = around.context.end_options().history > 0;
             let Around { breaker, quota, .. } = *around;

@@ -86,6 +86,9 @@ trait Slots<T, E> {
     /// As [`Attempts::begin`].
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
 
+    /// As [`Attempts::is_sent`].
+    fn is_sent(&self) -> bool;
+
     /// As [`Members::join`].
     fn join(&mut self) -> bool;
 
@@ -117,6 +120,10 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let attempt = self.operation.begin(session.number(), || session.attempt(context), Seal);
         self.first.set(attempt);
+    }
+
+    fn is_sent(&self) -> bool {
+        self.first.is_some()
     }
 
     fn join(&mut self) -> bool {
@@ -219,6 +226,10 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
 
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         self.slots.begin(session, context);
+    }
+
+    fn is_sent(&self) -> bool {
+        self.slots.is_sent()
     }
 
     fn has_succeeded(&self) -> bool {

@@ -144,8 +144,7 @@ mod tests {
         );
         assert_eq!(
             unknown_function("billing", &["billing.fetch"]),
-            "unknown function `billing`: did you mean `billing.fetch`? in TOML, its header is \
-             `[\"billing.fetch\"]`; the functions with #[retry] are `billing.fetch`"
+            "unknown function `billing`: did you mean `billing.fetch`? the functions with #[retry] are `billing.fetch`"
         );
         assert_eq!(
             unknown_function("pay", &[]),

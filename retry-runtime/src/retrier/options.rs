@@ -144,7 +144,8 @@ impl<D, V> Retrier<D, V> {
     /// [`RetryError::attempts`](crate::RetryError::attempts) and events count every attempt. So the
     /// policy needs a `deadline`, a `max_elapsed` or a `budget` with waits above 0 s, or
     /// `budget = unlimited`. Without one of them, these failures use up attempts as others do, and
-    /// [`validate`](Self::validate) reports it.
+    /// [`validate`](Self::validate) reports it. An error that shows no class, as after
+    /// [`opaque`](Self::opaque), is counted.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -129,8 +129,8 @@ impl<'r, Op, Fut: Future, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
     /// [`Reason::Cancelled`](crate::Reason::Cancelled). An attempt that runs is not cut off. A call
     /// that is cancelled before its first attempt makes none.
     ///
-    /// The future does not count as a bound: a policy with unlimited attempts needs one, or
-    /// `budget = unlimited`.
+    /// The future does not count as a bound: a policy with unlimited attempts, or with failures that
+    /// use up none, needs one, or `budget = unlimited`.
     ///
     /// ```
     /// use retry_runtime::{Policy, Reason, Retrier};

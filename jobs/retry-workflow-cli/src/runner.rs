@@ -536,11 +536,8 @@ async fn map_reduce(
         }
     };
     let report = match ran {
-        Err(WorkflowError::Input(error)) => {
-            let report = JobReport::load(&**store, &id).await?.ok_or_else(|| unknown_job(&id))?;
-            return Ok(Reports { input: Some(format!("{error:#}")), ..Reports::of(report) });
-        }
-        ran => ran?,
+        Err(error) => return stopped_by_input(&**store, &id, error).await,
+        Ok(report) => report,
     };
     let mut reduced = None;
     if let Some(steps) = &map.reduce
@@ -563,6 +560,32 @@ async fn map_reduce(
         reduced = Some(ended);
     }
     Ok(Reports { reduce: reduced, ..Reports::of(report) })
+}
+
+/// Returns the reports of a job that an error of its input has stopped.
+///
+/// # Errors
+/// The error, if it is of another kind, or the job has not begun because of it.
+async fn stopped_by_input(
+    store: &dyn Store,
+    job: &str,
+    error: WorkflowError,
+) -> Result<Reports, WorkflowError> {
+    let text = match &error {
+        WorkflowError::Input(error) => format!("{error:#}"),
+        WorkflowError::SameId { .. } | WorkflowError::OtherIds { .. } => error.to_string(),
+        _ => return Err(error),
+    };
+    let report = JobReport::load(store, job).await?.ok_or_else(|| unknown_job(job))?;
+    let has_stopped_job = match report.stopped() {
+        // With another message, an earlier input has stopped the job.
+        Some(StopReason::Input { message }) => *message == text,
+        _ => false,
+    };
+    if has_stopped_job || matches!(error, WorkflowError::Input(_)) {
+        return Ok(Reports { input: Some(text), ..Reports::of(report) });
+    }
+    Err(error)
 }
 
 /// Adds the limits of a map; `rate` comes before the one of the file.

@@ -107,7 +107,7 @@ fn an_invalid_priority_from_a_command_is_reported_when_it_is_read() {
 fn another_rule_for_ids_is_refused_until_the_job_has_all_items() {
     let file = |id: &str| {
         format!(
-            "name: job\nmap:\n  input: {{ command: ./list.sh, format: jsonl }}\n{id}  agent_template: {{ shell: 'echo ${{item.n}} >> seen' }}\n"
+            "name: job\nmap:\n  input: {{ command: ./list.sh, format: jsonl }}\n{id}  agent_template: {{ shell: 'echo ${{item.n}} >> seen' }}\non_finish: {{ shell: 'cat \"$RETRY_WORKFLOW_REPORT_FILE\" > report' }}\n"
         )
     };
     for store in stores() {
@@ -130,7 +130,10 @@ fn another_rule_for_ids_is_refused_until_the_job_has_all_items() {
         }
         place.write("job.yml", &file(""));
         place.write("rows", "{\"n\":1}\n{\"n\":2}\n");
-        place.ends(2, &["resume"]).says("now come from their contents");
+        // This rule is known once an item has been read: the job has begun, and is stopped.
+        let ran = place.ends(1, &["resume"]);
+        ran.says("now come from their contents").says("resume job-1, which runs the command of");
+        assert!(place.read("report").contains("now come from their contents"));
 
         place.write("rows", &rows.replace(":2}", ":3}"));
         place.write("go", "");

@@ -37,9 +37,9 @@ Exit codes:
   0  all items succeeded, or the request was completed
   1  the job stopped early, or its store failed
   2  the arguments or a file are not valid
-  3  the job finished and left dead letters
+  3  the job finished and left dead letters or cancelled items
   4  another process is working on a job of the same file
-  5  the job finished without dead letters, but items were skipped as late
+  5  the job finished without dead letters or cancelled items, but items were late
 
 Example:
   retry-workflow run job.yml; retry-workflow dlq stats"

@@ -14,9 +14,9 @@ use retry_workflow::{JobReport, StoreError};
 pub(crate) enum Exit {
     /// Everything was done.
     Success,
-    /// The job finished without dead letters, but it was too late for some of its items.
+    /// The job finished without dead letters and cancelled items, but it was too late for some of its items.
     Late,
-    /// The job finished, but left dead letters.
+    /// The job finished, but left dead letters or cancelled items.
     DeadLetters,
     /// The job stopped early.
     Stopped,
@@ -39,7 +39,7 @@ impl Exit {
 
     /// Returns the exit code for a job that has ended.
     pub(crate) fn of(report: &JobReport) -> Self {
-        if report.dead() > 0 {
+        if report.dead() > 0 || cancelled(report) > 0 {
             Self::DeadLetters
         } else if report.is_late() {
             Self::Late
@@ -47,6 +47,11 @@ impl Exit {
             Self::Success
         }
     }
+}
+
+/// Returns the number of items that were skipped because a user has cancelled them.
+pub(crate) fn cancelled(report: &JobReport) -> u64 {
+    report.classes.get("cancelled").copied().unwrap_or(0).min(report.counts.skipped)
 }
 
 /// The reason why a command failed.

@@ -20,7 +20,7 @@ use self::progress::ProgressReporter;
 use self::signals::second_signal;
 use super::arguments::{BeginArguments, RunArguments};
 use super::files;
-use super::outcome::{CommandError, Exit};
+use super::outcome::{CommandError, Exit, cancelled};
 use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
@@ -619,11 +619,13 @@ fn what_is_left(report: &JobReport, screen: &mut Screen) -> Result<(), CommandEr
     if report.dead() > 0 {
         screen.line(letters_left(report.dead(), report.unit(), &id, &flag))?;
     }
-    if report.late() > 0 {
-        let late = count(report.late(), "late item");
-        screen.line(format_args!(
-            "to run {late} after all: retry-workflow{flag} dlq retry {id} --class late"
-        ))?;
+    for (number, class) in [(cancelled(report), "cancelled"), (report.late(), "late")] {
+        if number > 0 {
+            let skipped = count(number, &format!("{class} {}", report.unit().as_str()));
+            screen.line(format_args!(
+                "to run {skipped} after all: retry-workflow{flag} dlq retry {id} --class {class}"
+            ))?;
+        }
     }
     Ok(())
 }

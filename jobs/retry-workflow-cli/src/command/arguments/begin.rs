@@ -25,7 +25,7 @@ pub(crate) struct BeginArguments {
     #[arg(long, value_name = "ACTION", value_enum, default_value_t = IfRunning::Refuse)]
     pub(crate) if_running: IfRunning,
     /// If the job with this --job-id has ended: refuse (exit code 2), or report its result, as
-    /// `resume` does (exit code 0, 3 with dead letters, 5 with late items)
+    /// `resume` does (exit code 0, 3 with dead letters or cancelled items, 5 with late items)
     #[arg(
         long,
         value_name = "ACTION",

@@ -72,6 +72,7 @@ fn a_cancelled_job_skips_its_remaining_items_and_reduce() {
     place.ends(0, &["resume"]).says("every job in this store has ended");
     assert_eq!(place.read("reduced"), "");
     place.ends(2, &["cancel", "job-1"]).says("job-1 has ended");
+    place.ends(3, &["resume", "job-1"]).says(" dlq retry job-1 --class cancelled");
 }
 
 #[test]
@@ -123,7 +124,12 @@ fn items_of_a_running_job_are_cancelled_and_can_be_re_driven() {
         let done = place.object(&["items", "cancel", "job-1", "a", "c"]);
         assert_eq!(done, serde_json::json!({ "job": "job-1", "cancelled": 2 }));
         // What ran for it is killed, and its place is free.
-        running.ended().says("1 succeeded").says("2 skipped");
+        let ran = running.ended();
+        ran.says("1 succeeded").says("2 skipped");
+        ran.says("to run 2 cancelled items after all: retry-workflow");
+        ran.says(" dlq retry job-1 --class cancelled");
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        place.ends(3, &["resume", "job-1"]).says("to run 2 cancelled items after all");
         assert_eq!(place.read("log"), "a\nb\n");
         place.ends(0, &["items", "cancel", "job-1", "a", "b"]).says("0 items cancelled, of 2");
         let a = place.object(&["items", "show", "job-1", "a"]);

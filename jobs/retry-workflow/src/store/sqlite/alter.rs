@@ -14,6 +14,7 @@ use super::transaction::tally::count_move;
 use crate::item::alteration::Alteration;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
+use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Filter, ItemState, Waiting};
 use crate::store::codes::{BEGUN, LEASED, NEW, PENDING, PURGED, SKIPPED, SUSPECT, claim_rank};
 use crate::store::sql::Columns;
@@ -54,8 +55,8 @@ pub(super) fn alter(
 /// The numbers of up to `max` items for an alteration of items that have not ended. Such an item
 /// has no failure, and no time at which it ended.
 ///
-/// They are found by the index of what can be claimed, in the order of its columns: what is due
-/// already is not looked at again.
+/// Items with given ids are looked up by their numbers. Others are found by the index of what can be
+/// claimed, in the order of its columns: what is due already is not looked at again.
 fn unended(
     tx: &mut Transaction<'_>,
     filter: &Filter,
@@ -74,51 +75,76 @@ fn unended(
             all.query_map((), |row| row.get(0))?.collect::<Result<_>>()?
         }
     };
-    let later = now.as_micros().saturating_add(1);
     let mut numbers = Vec::new();
     for job in jobs {
         tx.touch(job);
-        let mut values = Values(vec![job.into(), Value::Null, Value::Null]);
-        let mut sql = "SELECT item FROM states INDEXED BY claimable \
-                       WHERE job = ?1 AND claim_rank = ?2"
-            .to_owned();
-        let (states, due): (&[i16], _) = match alteration {
-            Alteration::Expire(_) => (&[LEASED], later),
-            Alteration::MakeDue(_) => (&[PENDING], later),
-            _ if filter.wants_state(ItemState::Leased) => (&[PENDING, LEASED], i64::MIN),
-            _ => (&[PENDING], i64::MIN),
+        let (sql, mut values) = unended_of(tx, job, filter, alteration, now)?;
+        let ranks = match ids {
+            // The statement does not ask for a rank.
+            Some(_) => vec![0],
+            None => claim_ranks(tx.priorities(job)?, alteration),
         };
-        sql.push_str(&[" AND due >= ", &values.add(due)].concat());
-        let states: Vec<_> = states.iter().map(|state| values.add(*state)).collect();
-        sql.push_str(&[" AND state IN (", &states.join(", "), ")"].concat());
-        // Items that wait for a limit have been claimed, and have no worker.
-        let is_for_limit = *alteration == Alteration::MakeDue(Waiting::ForLimit);
-        if is_for_limit {
-            sql.push_str(" AND worker IS NULL");
-        }
-        if let Alteration::Expire(workers) = alteration {
-            let workers = values.add(json(workers)?);
-            let those = format!("SELECT value FROM json_each({workers})");
-            let those = format!("SELECT worker FROM workers WHERE name IN ({those})");
-            sql.push_str(&[" AND worker IN (", &those, ")"].concat());
-        }
-        if let Some(ids) = ids {
-            let ids = values.add(listed(&find_all(tx, Some(job), ids)?));
-            sql.push_str(&[" AND item IN (SELECT value FROM json_each(", &ids, "))"].concat());
-        }
-        sql.push_str(" LIMIT ?3");
-        let priorities = tx.priorities(job)?;
-        for queue in [BEGUN, SUSPECT].into_iter().chain((!is_for_limit).then_some(NEW)) {
-            for priority in priorities.highest_first() {
-                values.0[1] = claim_rank(queue, priority).into();
-                values.0[2] = limit(max - numbers.len()).into();
-                let mut found = tx.prepare(&sql)?;
-                let found = found.query_map(params_from_iter(&values.0), |row| row.get(0))?;
-                numbers.extend(found.collect::<Result<Vec<i64>>>()?);
-            }
+        for rank in ranks {
+            values.0[1] = rank.into();
+            values.0[2] = limit(max - numbers.len()).into();
+            let mut found = tx.prepare(&sql)?;
+            let found = found.query_map(params_from_iter(&values.0), |row| row.get(0))?;
+            numbers.extend(found.collect::<Result<Vec<i64>>>()?);
         }
     }
     Ok(numbers)
+}
+
+/// The claim ranks of items for an alteration of items that have not ended.
+fn claim_ranks(priorities: Priorities, alteration: &Alteration) -> Vec<i16> {
+    let is_for_limit = *alteration == Alteration::MakeDue(Waiting::ForLimit);
+    let queues = [BEGUN, SUSPECT].into_iter().chain((!is_for_limit).then_some(NEW));
+    let of_queue = |queue| priorities.highest_first().map(move |it| claim_rank(queue, it));
+    queues.flat_map(of_queue).collect()
+}
+
+/// Returns the statement that finds the numbers of such items in a job: `?2` is their claim rank,
+/// and `?3` the largest number of them.
+fn unended_of(
+    tx: &Transaction<'_>,
+    job: i64,
+    filter: &Filter,
+    alteration: &Alteration,
+    now: Timestamp,
+) -> Result<(String, Values)> {
+    let later = now.as_micros().saturating_add(1);
+    let mut values = Values(vec![job.into(), Value::Null, Value::Null]);
+    let mut sql = "SELECT item FROM states ".to_owned();
+    match &filter.ids {
+        Some(ids) => {
+            let ids = values.add(listed(&find_all(tx, Some(job), ids)?));
+            let those = ["item IN (SELECT value FROM json_each(", &ids, "))"].concat();
+            // SQLite expects an index of the job to find fewer items than the numbers do.
+            sql.push_str(&["NOT INDEXED WHERE job = ?1 AND ", &those].concat());
+        }
+        None => sql.push_str("INDEXED BY claimable WHERE job = ?1 AND claim_rank = ?2"),
+    }
+    let (states, due): (&[i16], _) = match alteration {
+        Alteration::Expire(_) => (&[LEASED], later),
+        Alteration::MakeDue(_) => (&[PENDING], later),
+        _ if filter.wants_state(ItemState::Leased) => (&[PENDING, LEASED], i64::MIN),
+        _ => (&[PENDING], i64::MIN),
+    };
+    sql.push_str(&[" AND due >= ", &values.add(due)].concat());
+    let states: Vec<_> = states.iter().map(|state| values.add(*state)).collect();
+    sql.push_str(&[" AND state IN (", &states.join(", "), ")"].concat());
+    if *alteration == Alteration::MakeDue(Waiting::ForLimit) {
+        // They have been claimed, and have no worker.
+        sql.push_str(" AND claim_rank & 3 <> 0 AND worker IS NULL");
+    }
+    if let Alteration::Expire(workers) = alteration {
+        let workers = values.add(json(workers)?);
+        let those = format!("SELECT value FROM json_each({workers})");
+        let those = format!("SELECT worker FROM workers WHERE name IN ({those})");
+        sql.push_str(&[" AND worker IN (", &those, ")"].concat());
+    }
+    sql.push_str(" LIMIT ?3");
+    Ok((sql, values))
 }
 
 fn redrive(
@@ -200,4 +226,32 @@ fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()>
     count_move(tx.counts(job)?, Some(from), to);
     tx.touch(job);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::SqliteOptions;
+    use crate::store::sqlite::file::open_in_memory;
+    use crate::store::sqlite::transaction::Names;
+
+    #[test]
+    fn items_with_given_ids_are_looked_up_and_the_queue_is_not_read() {
+        let connection = open_in_memory(&SqliteOptions::default()).unwrap();
+        let mut names = Names::default();
+        let tx = Transaction::begun(&connection, &mut names);
+        let skip = Alteration::Skip(Failure::new("cancelled", "no longer needed"));
+        let for_limit = Alteration::MakeDue(Waiting::ForLimit);
+        let expire = Alteration::Expire(vec!["worker".into()]);
+        for alteration in [skip, for_limit, expire] {
+            let one = Filter::job("job").ids(["a"]);
+            let (sql, values) =
+                unended_of(&tx, 1, &one, &alteration, Timestamp::default()).unwrap();
+            let mut plan = tx.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let plan = plan.query_map(params_from_iter(values.0), |row| row.get("detail")).unwrap();
+            let plan: Vec<String> = plan.map(Result::unwrap).collect();
+            let looked_up = "SEARCH states USING INTEGER PRIMARY KEY (rowid=?)";
+            assert!(plan.iter().any(|step| step == looked_up), "{plan:?}");
+        }
+    }
 }

@@ -414,8 +414,10 @@ impl Engine {
                 }
                 self.ledger.done(&finished);
                 match &finished.not_begun {
-                    None => self.capacity.ended(finished.is_rejected, self.tasks.len()),
                     Some(why) => self.could_not_begin(why),
+                    // The service has neither accepted nor rejected it.
+                    None if finished.is_released() => {}
+                    None => self.capacity.ended(finished.is_rejected, self.tasks.len()),
                 }
                 self.finished.push(finished);
             }

@@ -105,6 +105,11 @@ impl Completion {
         Self::new(id, Settlement::new(key, end, Vec::new()))
     }
 
+    /// Returns whether the item is put back as if it had not been claimed.
+    pub(super) fn is_released(&self) -> bool {
+        self.settlement.as_ref().is_some_and(|it| it.end == Settled::Released)
+    }
+
     /// Returns whether the item can be claimed again, now or later.
     pub(super) fn puts_back(&self) -> bool {
         self.state.is_none()

@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::job::Waits;
+use retry_workflow::store::NewItem;
+use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem, WorkOutcome};
 use retry_workflow::{
-    Class, Job, JobEvent, JobReport, SqliteStore, Store, WaitReason, Workflow, policy,
+    Class, Failure, Job, JobEvent, JobReport, JobRunner, SqliteStore, Store, WaitReason, Work,
+    Workflow, policy,
 };
 
 /// A service that works on four requests at a time, for a second each, and rejects others.
@@ -82,4 +85,42 @@ async fn a_reduced_number_is_in_events_and_in_the_record_of_the_job() {
     let (report, _) = running.await.unwrap();
     assert!(events.lock().unwrap().contains(&"4 of 20".to_owned()), "{events:?}");
     assert!(report.job.workers.is_empty());
+}
+
+/// Work whose first attempts are rejected, and whose next ones are released.
+#[derive(Clone, Default)]
+struct Released {
+    running: Arc<AtomicUsize>,
+    released: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Work for Released {
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let timer = AttemptTimer::start();
+        if item.context.attempt() == 1 {
+            let (wait, checkpoint) = (Duration::from_secs(1), "1".to_owned());
+            return AttemptReport::new(WorkOutcome::Retry { wait, checkpoint })
+                .record(timer.failed(Failure::new("rate_limit", "429 Too Many Requests")));
+        }
+        if self.released.fetch_add(1, Ordering::Relaxed) >= 60 {
+            return AttemptReport::succeeded(timer, None);
+        }
+        let running = 1 + self.running.fetch_add(1, Ordering::Relaxed);
+        self.most.fetch_max(running, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        AttemptReport::new(WorkOutcome::Released)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn released_items_are_not_counted_as_accepted() {
+    let work = Released::default();
+    let most = Arc::clone(&work.most);
+    let items: Vec<_> = (0..20).map(|n| NewItem::new(n.to_string(), "0")).collect();
+    let runner = JobRunner::new("batch").max_parallel(20).slow_down_on(Class::RATE_LIMIT);
+    let report = runner.run(items.into_iter(), work).await.unwrap();
+    assert_eq!(report.succeeded(), 20, "{report}");
+    assert_eq!(most.load(Ordering::Relaxed), 1, "of 20 that were rejected, the last one was alone");
 }

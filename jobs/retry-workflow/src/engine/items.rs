@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::item::signature::fnv1a;
 
 /// Items for a job: any `IntoIterator`, or a [`Stream`]. `Kind` is inferred.
+///
+/// An endless stream should be [`keyed`]: the ids of other items keep about 24 bytes per item in
+/// memory.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not provide items",
     label = "neither an iterator nor a stream",

@@ -89,13 +89,13 @@ async fn a_reduced_number_is_in_events_and_in_the_record_of_the_job() {
 
 /// Work whose first attempts are rejected, and whose next ones are released.
 #[derive(Clone, Default)]
-struct Released {
+struct Interrupted {
     running: Arc<AtomicUsize>,
     released: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
 
-impl Work for Released {
+impl Work for Interrupted {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let timer = AttemptTimer::start();
         if item.context.attempt() == 1 {
@@ -116,7 +116,7 @@ impl Work for Released {
 
 #[tokio::test(start_paused = true)]
 async fn released_items_are_not_counted_as_accepted() {
-    let work = Released::default();
+    let work = Interrupted::default();
     let most = Arc::clone(&work.most);
     let items: Vec<_> = (0..20).map(|n| NewItem::new(n.to_string(), "0")).collect();
     let runner = JobRunner::new("batch").max_parallel(20).slow_down_on(Class::RATE_LIMIT);

@@ -183,6 +183,8 @@ pub(crate) struct JsonItems<I, N> {
     /// The source of the ids, once there is an item.
     id_rule: Option<&'static str>,
     done: bool,
+    /// The error of an item, until the items before it have been returned.
+    failed: Option<WorkflowError>,
     kind: PhantomData<fn() -> I>,
 }
 
@@ -194,6 +196,7 @@ impl<I, N: FnMut(&mut Context<'_>) -> NextItem<I>> JsonItems<I, N> {
             ids: ContentIds::default(),
             id_rule: None,
             done: false,
+            failed: None,
             kind: PhantomData,
         }
     }
@@ -207,7 +210,8 @@ where
         let mut batch = Vec::new();
         let mut bytes = 0;
         poll_fn(|cx| {
-            while !self.done && batch.len() < BATCH && bytes < BATCH_BYTES {
+            while !self.done && self.failed.is_none() && batch.len() < BATCH && bytes < BATCH_BYTES
+            {
                 match (self.next)(cx) {
                     Poll::Ready(Some((id, item))) => {
                         self.position += 1;
@@ -216,10 +220,11 @@ where
                         let payload = match serde_json::to_string(&item) {
                             Ok(payload) => payload,
                             Err(error) => {
-                                return Poll::Ready(Err(WorkflowError::Item {
+                                self.failed = Some(WorkflowError::Item {
                                     item: id.unwrap_or_else(|| self.position.to_string()),
                                     source: error.into(),
-                                }));
+                                });
+                                break;
                             }
                         };
                         let id = id.unwrap_or_else(|| {
@@ -235,10 +240,13 @@ where
                     Poll::Pending => break,
                 }
             }
-            Poll::Ready(Ok(()))
+            Poll::Ready(())
         })
-        .await?;
-        Ok(if batch.is_empty() { None } else { Some(batch) })
+        .await;
+        if !batch.is_empty() {
+            return Ok(Some(batch));
+        }
+        self.failed.take().map_or(Ok(None), Err)
     }
 
     fn id_rule(&self) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Sources of items, and their recognition on resume.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -167,4 +168,22 @@ async fn a_source_that_fails_stops_the_job_as_a_request_does() {
     let report = finished.lock().unwrap().take().expect("`on_finish` has run");
     assert_eq!((report.stopped(), report.succeeded()), (Some(&reason), 4));
     assert!(report.to_string().contains("stopped: its items cannot be read: page 2 is gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_before_one_that_is_not_json_are_kept() {
+    // JSON has no objects with such keys.
+    type Prices = BTreeMap<(u32, u32), u32>;
+    let store = SqliteStore::in_memory();
+    let prices = [Prices::new(), Prices::new(), Prices::from([((1, 2), 3)]), Prices::new()];
+    let error = Workflow::new("prices")
+        .store(store.clone())
+        .run(prices, |_: Prices, _| async { Ok::<_, String>(()) })
+        .await
+        .unwrap_err();
+    assert!(matches!(&error, WorkflowError::Item { item, .. } if item == "3"), "{error}");
+    assert_eq!(store.counts("prices-1").await.unwrap().total(), 2);
+    let job = Job::get(&store, "prices-1").await.unwrap();
+    let reason = StopReason::Input { message: error.to_string() };
+    assert_eq!(job.status, JobStatus::Stopped { reason });
 }

@@ -30,6 +30,9 @@ pub(super) struct InputItems {
     begun: Arc<BegunBatch>,
     map: Arc<MapPlan>,
     pipe: Pipe,
+    /// The rule of the items that have been returned, or the one that is known without them. The
+    /// thread that reads may be ahead, and must not decide whether the job begins.
+    id_rule: Option<IdRule>,
 }
 
 /// The batch that is being read.
@@ -85,7 +88,8 @@ impl InputItems {
         let begun = Arc::new(BegunBatch::default());
         let map = Arc::clone(&reader.map);
         let checked_rule = checked.as_ref().map(|checked| checked.rule);
-        begun.batch.lock().id_rule = checked_rule.or_else(|| IdRule::of(map.item_id.as_ref()));
+        let id_rule = checked_rule.or_else(|| IdRule::of(map.item_id.as_ref()));
+        begun.batch.lock().id_rule = id_rule;
         let (stopped, reading) = (pipe.clone(), Arc::clone(&begun));
         // A separate thread that nothing waits for, because reading stdin may block without end.
         std::thread::spawn(move || {
@@ -112,7 +116,7 @@ impl InputItems {
                 let _ = sender.blocking_send(Err(error));
             }
         });
-        Self { batches, begun, map, pipe }
+        Self { batches, begun, map, pipe, id_rule }
     }
 }
 
@@ -124,23 +128,24 @@ impl Drop for InputItems {
 
 impl Source for InputItems {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
-        loop {
+        let batch = loop {
             let due = self.begun.batch.lock().due;
             tokio::select! {
                 biased;
                 batch = self.batches.recv() => {
-                    return batch.transpose().map_err(WorkflowError::input);
+                    break batch.transpose().map_err(WorkflowError::input)?;
                 }
                 () = self.begun.has_items.notified() => {}
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    return Ok(Some(self.begun.batch.lock().take()));
+                    break Some(self.begun.batch.lock().take());
                 }
             }
-        }
+        };
+        self.id_rule = self.begun.batch.lock().id_rule;
+        Ok(batch)
     }
 
     fn id_rule(&self) -> Option<String> {
-        let rule = self.begun.batch.lock().id_rule;
-        rule.map(|rule| rule.describe(self.map.item_id.as_ref()))
+        self.id_rule.map(|rule| rule.describe(self.map.item_id.as_ref()))
     }
 }

@@ -167,8 +167,13 @@ fn planned<E: Any>(site: &Site) -> Option<E> {
         Err(other) => other.downcast::<RetryError<E>>().ok().and_then(|it| it.into_last()),
     };
     let fails_with = type_name::<E>();
-    let why = format_args!("has a body that fails with `{fails_with}`, but `{planned}` is planned");
-    Some(last.unwrap_or_else(|| panic_at(site, planned_at, why)))
+    Some(last.unwrap_or_else(|| {
+        panic_at(
+            site,
+            planned_at,
+            format_args!("has a body that fails with `{fails_with}`, but `{planned}` is planned"),
+        )
+    }))
 }
 
 /// Found otherwise, because it needs one more reference.

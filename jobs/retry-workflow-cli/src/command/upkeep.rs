@@ -24,7 +24,7 @@ pub(super) async fn run(
             // Opening the store migrates it.
             drop(address.open().await?);
             let store = address.to_string();
-            let done = format_args!("{} has the newest layout", one_line(&store));
+            let done = format!("{} has the newest layout", one_line(&store));
             screen.result(&json!({ "store": store }), done).map(|()| Exit::Success)
         }
         Upkeep::Sql { role } => {

@@ -331,7 +331,7 @@ impl fmt::Debug for Overrides {
 ///
 /// #[retry(attempts = 5, name = "stock.ask")]
 /// async fn ask() -> Result<u32, RetryError<String>> {
-///     Err("nobody is there".to_owned())
+///     Err("no answer".to_owned())
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]

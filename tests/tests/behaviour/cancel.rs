@@ -27,7 +27,7 @@ async fn reconnect(
     stop: &watch::Receiver<bool>,
 ) -> Result<(), RetryError<String>> {
     calls.set(calls.get() + 1);
-    Err("nobody is there".to_owned())
+    Err("no answer".to_owned())
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,7 +41,7 @@ async fn it_ends_the_wait_under_way() {
     let (outcome, ()) = tokio::join!(reconnect(&calls, &stopping), stop_later);
     let error = outcome.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 3));
-    assert_eq!(error.last().map(String::as_str), Some("nobody is there"));
+    assert_eq!(error.last().map(String::as_str), Some("no answer"));
     assert_eq!((began.elapsed(), calls.get()), (25 * S, 3));
 }
 
@@ -279,7 +279,7 @@ fn patient() -> Retrier {
 #[expect(clippy::unused_async, reason = "an operation is async")]
 async fn failing(calls: &Cell<u32>) -> Result<(), String> {
     calls.set(calls.get() + 1);
-    Err("nobody is there".to_owned())
+    Err("no answer".to_owned())
 }
 
 #[tokio::test(start_paused = true)]
@@ -294,7 +294,7 @@ async fn it_ends_the_wait_of_a_retrier() {
         let call = retrier.run(|| failing(&calls)).on_retry(|_| {}).cancel(sleep(25 * S));
         let error = call.when(|_| true).await.unwrap_err();
         assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 2));
-        assert_eq!(error.last().map(String::as_str), Some("nobody is there"));
+        assert_eq!(error.last().map(String::as_str), Some("no answer"));
         assert_eq!(calls.get(), 2);
     }
     assert_eq!(began.elapsed(), 50 * S);

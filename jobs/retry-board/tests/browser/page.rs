@@ -15,10 +15,13 @@ use crate::devtools::DevTools;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The screenshots of the documentation.
-const DOCUMENTED: [&str; 5] = [
+const DOCUMENTED: [&str; 8] = [
     "jobs-wide-light",
     "job-wide-dark",
     "dead-letters-wide-light",
+    "dead-letters-wide-dark",
+    "dead-letters-narrow-light",
+    "dead-letters-narrow-dark",
     "item-wide-light",
     "policies-wide-light",
 ];
@@ -342,21 +345,31 @@ impl Page {
     /// Takes a screenshot of the whole page, and keeps it under this name; also in the
     /// documentation, if it belongs there and that is requested.
     pub(crate) fn picture(&mut self, name: &str) -> PathBuf {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("board");
         let how = json!({ "format": "png", "captureBeyondViewport": true });
+        let file = self.capture(how, folder, name);
+        if DOCUMENTED.contains(&name) && are_pictures_wanted() {
+            let mut how = json!({ "format": "png", "captureBeyondViewport": true });
+            if name.contains("narrow") {
+                // The first screen of a phone: a page shows it between paragraphs.
+                let (width, height) = (Look::NARROW, 2 * Look::NARROW);
+                how["clip"] =
+                    json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 2 });
+            }
+            self.capture(how, Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures"), name);
+        }
+        file
+    }
+
+    fn capture(&mut self, how: Value, folder: PathBuf, name: &str) -> PathBuf {
         let picture = must(self.tools.call("Page.captureScreenshot", how));
         let picture = base64::engine::general_purpose::STANDARD
             .decode(picture["data"].as_str().expect("a picture"))
             .expect("base 64");
-        let keep = |folder: PathBuf| {
-            std::fs::create_dir_all(&folder).expect("a folder");
-            let file = folder.join(format!("{name}.png"));
-            std::fs::write(&file, &picture).expect("a file");
-            file
-        };
-        if DOCUMENTED.contains(&name) && are_pictures_wanted() {
-            keep(Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures"));
-        }
-        keep(Path::new(env!("CARGO_TARGET_TMPDIR")).join("board"))
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join(format!("{name}.png"));
+        std::fs::write(&file, &picture).expect("a file");
+        file
     }
 
     /// The faults of the page since the last call: exceptions, console errors, and requests that

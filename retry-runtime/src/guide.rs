@@ -13,7 +13,8 @@
 //! 9. [`testing`]: tests without waits
 //! 10. [`cancellation`] and [`nested`]: dropped futures, and retries inside retries
 //! 11. [`libraries`]: a library that retries
-//! 12. [`costs`] and [`comparison`]: figures, and other libraries
+//! 12. [`beside`]: limits, caches, layers and spans of other crates
+//! 13. [`costs`] and [`comparison`]: figures, and other libraries
 
 /// Creates a module for each page. The links of a page name files, and its last lines define them
 /// for readers of the repository. The definitions in `links.txt` come first, so rustdoc links to
@@ -65,6 +66,8 @@ pages! {
     nested: "guide/nested.md";
     /// Features, re-exports, names and versions for a library that retries.
     libraries: "guide/libraries.md";
+    /// A semaphore, governor, moka, layers of tower, an adaptive limit, faults on purpose, spans.
+    beside: "guide/beside.md";
     /// Figures compared with hand-written loops and other libraries, and the build time of
     /// each feature.
     costs: "guide/costs.md";

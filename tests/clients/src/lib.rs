@@ -11,6 +11,11 @@ pub mod report;
 pub mod servers;
 pub mod suite;
 
+/// Its code needs crates of which the library's own tests stay free.
+#[cfg(doctest)]
+#[doc = include_str!("../../../retry-runtime/src/guide/beside.md")]
+pub struct BesideOtherCrates;
+
 /// Provokes and judges everything.
 ///
 /// # Panics

@@ -467,7 +467,8 @@ fn the_guide_lists_each_page() {
 
 #[test]
 fn code_of_each_page_of_the_guide_is_compiled() {
-    let compiled = fs::read_to_string(root().join("tests/src/lib.rs")).expect("the list of pages");
+    let read = |list| fs::read_to_string(root().join(list)).expect("a list of pages");
+    let compiled = read("tests/src/lib.rs") + &read("tests/clients/src/lib.rs");
     let folder = fs::read_dir(root().join("retry-runtime/src/guide")).expect("the guide");
     let mut missing = Vec::new();
     for page in folder.map(|entry| entry.expect("an entry").path()) {

@@ -4,7 +4,6 @@
 mod bars;
 pub(crate) mod curves;
 mod picture;
-mod svg;
 mod table;
 mod walk;
 

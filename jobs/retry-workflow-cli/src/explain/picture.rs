@@ -1,12 +1,13 @@
-//! Waits as a picture: a chart for each policy, side by side on one scale.
+//! Waits as a picture: a chart for each policy, side by side on one scale. The picture does not
+//! depend on its style sheet, which only switches to dark colours for readers who prefer them.
 
 use std::time::Duration;
 
+use maud::{Markup, html};
 use retry_runtime::Policy;
 
-use super::svg::{Anchor, Font, Paint, Svg, number};
-use super::table::{end, short};
-use super::walk::Walk;
+use super::table::{end, number, short};
+use super::walk::{Wait, Walk};
 use crate::terminal::text::cut;
 
 const WIDTH: f64 = 1000.0;
@@ -17,6 +18,18 @@ const TOP: f64 = 128.0;
 const BOTTOM: f64 = HEIGHT - 68.0;
 /// The space between two charts.
 const GAP: f64 = 22.0;
+
+/// A kind of drawn elements: its class, and its colours on a light and on a dark page.
+#[derive(Clone, Copy)]
+struct Paint(&'static str, &'static str, &'static str);
+
+const PAPER: Paint = Paint("paper", "#ffffff", "#0d1117");
+const INK: Paint = Paint("ink", "#1f2328", "#f0f6fc");
+const MUTED: Paint = Paint("muted", "#59636e", "#9198a1");
+const GRID: Paint = Paint("grid", "#d1d9e0", "#3d444d");
+const BAR: Paint = Paint("bar", "#0969da", "#4493f8");
+const SPREAD: Paint = Paint("spread", "#a5cdf7", "#1f4b82");
+const UNSURE: Paint = Paint("unsure", "#c8ced5", "#4b535d");
 
 /// The waits of a policy, with texts above and below them.
 pub(super) struct Chart {
@@ -37,92 +50,109 @@ pub(crate) fn picture(policy: &Policy) -> String {
 
 /// A standalone SVG of these charts.
 pub(super) fn draw(title: &str, heading: &str, description: &str, charts: &[Chart]) -> String {
-    let mut svg = Svg::new(WIDTH, HEIGHT, title, description);
-    svg.text(24.0, 34.0, Font::new(14.0, Paint::Ink).bold(), &cut(heading, 120));
     let axis = Axis::up_to(charts.iter().map(|chart| chart.walk.longest()).max());
-    axis.label(&mut svg);
-    if let Some(chart) = charts.first() {
-        legend(&chart.walk, &mut svg);
-    }
-    let number = f64::from(u32::try_from(charts.len()).unwrap_or(u32::MAX));
-    let width = (RIGHT - LEFT + GAP) / number;
-    let mut left = LEFT;
-    for chart in charts {
-        chart.draw((left, left + width - GAP), &axis, &mut svg);
-        left += width;
-    }
-    svg.finish()
+    let width = (RIGHT - LEFT + GAP) / f64::from(u32::try_from(charts.len()).unwrap_or(u32::MAX));
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {HEIGHT}"))
+            width=(WIDTH) height=(HEIGHT) role="img" aria-labelledby="title desc"
+            font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" {
+            title #title { (title) } "\n"
+            desc #desc { (description) } "\n"
+            style {
+                "@media (prefers-color-scheme: dark) {\n"
+                @for Paint(class, _, dark) in [PAPER, INK, MUTED, GRID, BAR, SPREAD, UNSURE] {
+                    "  ." (class) " { fill: " (dark) "; }\n"
+                }
+                "}"
+            }
+            rect.paper width=(WIDTH) height=(HEIGHT) rx="6" fill=(PAPER.1) {} "\n"
+            (bold(24.0, 34.0, cut(heading, 120)))
+            (axis.labels())
+            @if let Some(chart) = charts.first() { (legend(&chart.walk)) }
+            @for (n, chart) in (0_u32..).zip(charts) {
+                @let left = LEFT + f64::from(n) * width;
+                (chart.draw(left, left + width - GAP, &axis))
+            }
+        }
+        "\n"
+    };
+    picture.into_string()
 }
 
-fn legend(walk: &Walk, svg: &mut Svg) {
-    let mut x = 24.0;
-    let mut entry = |paint, text: &str, width: f64| {
-        svg.rect(x, 52.0, 12.0, 12.0, 2.0, paint);
-        svg.text(x + 18.0, 62.0, Font::new(12.0, Paint::Muted), text);
-        x += 18.0 + width + 22.0;
-    };
-    if walk.jitter {
-        entry(Paint::Bar, "shortest wait", 82.0);
-        entry(Paint::Spread, "with jitter up to", 100.0);
-    } else {
-        entry(Paint::Bar, "wait", 28.0);
+fn rect(paint: Paint, (x, y): (f64, f64), (width, height): (f64, f64)) -> Markup {
+    let [x, y, width, height] = [x, y, width, height].map(number);
+    html! { rect class=(paint.0) x=(x) y=(y) width=(width) height=(height) rx="2" fill=(paint.1) {} "\n" }
+}
+
+/// A text at the point of its anchor: `start`, `middle` or `end`.
+fn text(paint: Paint, size: u8, anchor: &str, (x, y): (f64, f64), text: &str) -> Markup {
+    html! {
+        text class=(paint.0) x=(number(x)) y=(number(y)) font-size=(size) text-anchor=(anchor)
+            fill=(paint.1) { (text) } "\n"
     }
+}
+
+fn bold(x: f64, y: f64, heading: impl AsRef<str>) -> Markup {
+    html! { g font-weight="600" { (text(INK, 14, "start", (x, y), heading.as_ref())) } }
+}
+
+fn legend(walk: &Walk) -> Markup {
+    let mut entries = if walk.jitter {
+        vec![(BAR, "shortest wait".to_owned()), (SPREAD, "with jitter up to".to_owned())]
+    } else {
+        vec![(BAR, "wait".to_owned())]
+    };
     if let Some(bound) = walk.bound
         && walk.waits.iter().any(|wait| wait.perhaps)
     {
-        entry(
-            Paint::Unsure,
-            &format!("if the {} of {} lasts", bound.word, short(bound.limit)),
-            180.0,
-        );
+        entries.push((UNSURE, format!("if the {} of {} lasts", bound.word, short(bound.limit))));
+    }
+    html! {
+        @for (n, (paint, what)) in (0_u32..).zip(entries) {
+            @let x = 24.0 + f64::from(n) * 140.0;
+            (rect(paint, (x, 52.0), (12.0, 12.0)))
+            (text(MUTED, 12, "start", (x + 18.0, 62.0), &what))
+        }
     }
 }
 
 impl Chart {
-    fn draw(&self, (left, right): (f64, f64), axis: &Axis, svg: &mut Svg) {
-        svg.text(left, 92.0, Font::new(14.0, Paint::Ink).bold(), self.heading);
-        svg.text(left, 110.0, Font::new(11.0, Paint::Muted), self.about);
-        for (value, y) in axis.ticks() {
-            let paint = if value > 0.0 { Paint::Grid } else { Paint::Muted };
-            svg.line((left, y), (right, y), paint);
-        }
-        self.bars((left, right), axis, svg);
-        let middle = f64::midpoint(left, right);
-        let label = Font::new(11.0, Paint::Muted).anchor(Anchor::Middle);
-        svg.text(middle, BOTTOM + 36.0, label, "attempt");
-        svg.text(middle, BOTTOM + 54.0, label, &cut(&self.caption, 160));
-    }
-
-    fn bars(&self, (left, right): (f64, f64), axis: &Axis, svg: &mut Svg) {
+    fn draw(&self, left: f64, right: f64, axis: &Axis) -> Markup {
         let waits = &self.walk.waits;
         let count = f64::from(u32::try_from(waits.len()).unwrap_or(u32::MAX)).max(1.0);
         let slot = (right - left) / count;
-        let bar = (slot * 0.66).min(56.0);
-        let mut x = left + slot / 2.0;
-        for wait in waits {
-            // The whole range first, then the shortest wait on top of it.
-            let (spread, sure) = if wait.perhaps {
-                (Paint::Unsure, Paint::Unsure)
-            } else {
-                (Paint::Spread, Paint::Bar)
-            };
-            for (height, paint) in [(wait.longest, spread), (wait.shortest, sure)] {
-                let y = axis.y(height);
-                if BOTTOM - y > 0.0 {
-                    svg.rect(x - bar / 2.0, y, bar, BOTTOM - y, 2.0, paint);
-                }
+        let middle = f64::midpoint(left, right);
+        html! {
+            (bold(left, 92.0, self.heading))
+            (text(MUTED, 11, "start", (left, 110.0), self.about))
+            @for (value, y) in axis.ticks() {
+                (rect(if value > 0.0 { GRID } else { MUTED }, (left, y - 0.5), (right - left, 1.0)))
             }
-            let longest = axis.value(wait.longest);
-            let value = if self.walk.jitter && slot >= 72.0 {
-                format!("{}–{longest}", axis.value(wait.shortest))
-            } else {
-                longest
-            };
-            let font = Font::new(10.0, Paint::Ink).anchor(Anchor::Middle);
-            svg.text(x, axis.y(wait.longest) - 6.0, font, &value);
-            let font = Font::new(11.0, Paint::Muted).anchor(Anchor::Middle);
-            svg.text(x, BOTTOM + 18.0, font, &wait.attempt.to_string());
-            x += slot;
+            @for (n, wait) in (0_u32..).zip(waits) {
+                (self.bar(wait, left + slot * (f64::from(n) + 0.5), slot, axis))
+            }
+            (text(MUTED, 11, "middle", (middle, BOTTOM + 36.0), "attempt"))
+            (text(MUTED, 11, "middle", (middle, BOTTOM + 54.0), &cut(&self.caption, 160)))
+        }
+    }
+
+    fn bar(&self, wait: &Wait, x: f64, slot: f64, axis: &Axis) -> Markup {
+        let width = (slot * 0.66).min(56.0);
+        let (spread, sure) = if wait.perhaps { (UNSURE, UNSURE) } else { (SPREAD, BAR) };
+        let longest = axis.value(wait.longest);
+        let value = if self.walk.jitter && slot >= 72.0 {
+            format!("{}–{longest}", axis.value(wait.shortest))
+        } else {
+            longest
+        };
+        // The whole range first, then the shortest wait on top of it.
+        html! {
+            @for (paint, height) in [(spread, wait.longest), (sure, wait.shortest)] {
+                @let y = axis.y(height);
+                (rect(paint, (x - width / 2.0, y), (width, BOTTOM - y)))
+            }
+            (text(INK, 10, "middle", (x, axis.y(wait.longest) - 6.0), &value))
+            (text(MUTED, 11, "middle", (x, BOTTOM + 18.0), &wait.attempt.to_string()))
         }
     }
 }
@@ -181,12 +211,27 @@ impl Axis {
         if value >= 100.0 { format!("{value:.0}") } else { number((value * 10.0).round() / 10.0) }
     }
 
-    fn label(&self, svg: &mut Svg) {
-        let label = Font::new(12.0, Paint::Muted);
-        for (value, y) in self.ticks() {
-            svg.text(LEFT - 8.0, y + 4.0, label.anchor(Anchor::End), &number(value));
+    fn labels(&self) -> Markup {
+        let (x, middle) = (20.0, f64::midpoint(TOP, BOTTOM));
+        html! {
+            @for (value, y) in self.ticks() {
+                (text(MUTED, 12, "end", (LEFT - 8.0, y + 4.0), &number(value)))
+            }
+            g transform=(format!("rotate(-90 {x} {middle})")) {
+                (text(MUTED, 12, "middle", (x, middle), &format!("wait in {}", self.unit)))
+            }
         }
-        let middle = f64::midpoint(TOP, BOTTOM);
-        svg.upright(20.0, middle, label.anchor(Anchor::Middle), &format!("wait in {}", self.unit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_element() {
+        let svg = draw("</title><script>", "\"<b>\"", "a & b", &[]);
+        assert!(svg.contains("&lt;/title&gt;&lt;script&gt;") && svg.contains("a &amp; b<"));
+        assert!(svg.contains("y=\"34\"") && svg.contains("&quot;&lt;b&gt;&quot;"));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::svg::number;
 use super::{Walk, WalkEnd};
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
@@ -119,4 +118,10 @@ pub(super) fn short(duration: Duration) -> String {
         );
         retry_rules::duration::format(rounded).to_string()
     }
+}
+
+/// Formats a coordinate to a hundredth of a pixel, without trailing zeros.
+pub(super) fn number(number: f64) -> String {
+    let digits = format!("{number:.2}");
+    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

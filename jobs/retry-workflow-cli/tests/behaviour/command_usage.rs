@@ -85,7 +85,7 @@ fn a_store_of_another_layout_is_exit_code_2_for_every_command() {
 fn a_policy_that_breaks_a_rule_is_exit_code_2() {
     fails(&["explain", "--attempts", "0"], "at least 1");
     fails(&["explain", "--initial-delay", "5"], "write `\"5s\"`");
-    fails(&["explain", "--backoff", "linear"], "--increment 2s");
+    fails(&["explain", "--backoff", "linear"], "write `linear(increment = 2s)`");
     fails(&["explain", "--backoff", "quadratic"], "expected a backoff: fixed, linear");
     fails(&["explain", "--attempts", "unlimited"], "budget");
     fails(&["explain", "--curves", "--json"], "remove --json");

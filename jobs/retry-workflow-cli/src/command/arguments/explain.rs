@@ -17,7 +17,7 @@ use crate::command::outcome::CommandError;
 Examples:
   retry-workflow explain job.yml
   retry-workflow explain --attempts 5 --initial-delay 1s --max-delay 30s --jitter full
-  retry-workflow explain --backoff linear --increment 2s --svg waits.svg
+  retry-workflow explain --backoff 'linear(increment = 2s)' --svg waits.svg
   retry-workflow explain --curves")]
 pub(crate) struct ExplainArguments {
     /// Show all policies of this workflow file, instead of the settings below
@@ -32,26 +32,15 @@ pub(crate) struct ExplainArguments {
     /// Calls in all, the first included; or `unlimited` [default: 3]
     #[arg(long, value_name = "N", group = SETTINGS)]
     pub(crate) attempts: Option<String>,
-    /// fixed, linear, exponential, fibonacci or custom [default: exponential]
+    /// fixed, linear(increment = 2s), exponential, exponential(base = 1.5), fibonacci or
+    /// custom(500ms, 1s) [default: exponential]
     #[arg(long, value_name = "CURVE", group = SETTINGS)]
     pub(crate) backoff: Option<String>,
-    /// The increase of each wait, for a linear backoff
-    #[arg(long, value_name = "DURATION", group = SETTINGS)]
-    pub(crate) increment: Option<String>,
-    /// The factor by which each wait grows, for an exponential backoff [default: 2]
-    #[arg(long, value_name = "NUMBER", group = SETTINGS)]
-    pub(crate) base: Option<String>,
-    /// The waits of a custom backoff: 500ms,1s,2s
-    #[arg(long, value_name = "DURATIONS", value_delimiter = ',', group = SETTINGS)]
-    pub(crate) delays: Option<Vec<String>>,
     /// The spread of waits: alone for ±30 %, or 0.25, full, equal, decorrelated, up(0.3),
     /// 0ms..250ms, none
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true",
         group = SETTINGS)]
     pub(crate) jitter: Option<String>,
-    /// The share by which waits are spread, with a bare --jitter
-    #[arg(long, value_name = "SHARE", group = SETTINGS)]
-    pub(crate) jitter_factor: Option<String>,
     #[command(flatten)]
     times: TimeArguments,
 }
@@ -100,17 +89,12 @@ impl ExplainArguments {
     /// # Errors
     /// The settings break a rule. The message is worded as it would be for a file.
     pub(crate) fn policy(&self) -> Result<Policy, CommandError> {
-        let (curve, needed) = self.curve();
-        let keys = self.keys(curve);
+        let keys = self.keys();
         let alone = keys.iter().filter_map(|(name, value)| {
             let error = serde_json::from_value::<Draft>(json!({ name: value })).err()?;
-            Some(match name.as_str() {
-                // Read from several arguments.
-                "backoff" => error.to_string(),
-                name => format!("`--{}`: {error}", name.replace('_', "-")),
-            })
+            Some(format!("`--{}`: {error}", name.replace('_', "-")))
         });
-        let mistakes: Vec<_> = needed.into_iter().chain(alone).collect();
+        let mistakes: Vec<_> = alone.collect();
         if !mistakes.is_empty() {
             return Err(CommandError::Usage(mistakes.join("\nerror: ")));
         }
@@ -118,48 +102,16 @@ impl ExplainArguments {
             .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))
     }
 
-    fn keys(&self, curve: Option<Value>) -> Map<String, Value> {
+    fn keys(&self) -> Map<String, Value> {
         let number = |text: &String| text.parse::<i64>().map_or_else(|_| json!(text), Value::from);
         let settings = [
             ("attempts", self.attempts.as_ref().map(number)),
-            ("backoff", curve),
+            ("backoff", self.backoff.as_ref().map(|curve| json!(curve))),
             ("jitter", self.jitter.as_deref().map(spread)),
-            ("jitter_factor", self.jitter_factor.as_deref().map(spread)),
         ];
         let settings = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let times = self.times.0.iter().map(|(name, time)| (*name, json!(time)));
         settings.chain(times).map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-
-    /// The curve with its settings, or what to write for one that lacks a setting. A curve can be
-    /// inferred from a setting that only it has.
-    fn curve(&self) -> (Option<Value>, Option<String>) {
-        let settings = [
-            ("linear", "increment", "2s", self.increment.as_ref().map(|it| json!(it))),
-            ("exponential", "base", "2", self.base.as_deref().map(spread)),
-            ("custom", "delays", "500ms,1s,2s", self.delays.as_ref().map(|it| json!(it))),
-        ];
-        let mut inside = Map::new();
-        let mut meant = self.backoff.as_deref();
-        for (curve, setting, example, value) in settings {
-            match value {
-                Some(value) => {
-                    meant = meant.or(Some(curve));
-                    inside.insert(setting.to_owned(), value);
-                }
-                None if self.backoff.as_deref() == Some(curve) && curve != "exponential" => {
-                    let message = format!(
-                        "the {curve} backoff needs the setting {setting}: write `--backoff {curve} \
-                         --{setting} {example}`"
-                    );
-                    return (None, Some(message));
-                }
-                None => {}
-            }
-        }
-        let curve =
-            |name: &str| if inside.is_empty() { json!(name) } else { json!({ name: inside }) };
-        (meant.map(curve), None)
     }
 }
 
@@ -187,13 +139,7 @@ mod tests {
 
     #[test]
     fn settings_are_read_by_the_rules_of_files() {
-        let words = [
-            "--attempts=5",
-            "--initial-delay=500ms",
-            "--jitter",
-            "--jitter-factor=0.5",
-            "--budget=5m",
-        ];
+        let words = ["--attempts=5", "--initial-delay=500ms", "--jitter=0.5", "--budget=5m"];
         let policy = arguments(&words).policy().unwrap();
         assert_eq!(policy.get_jitter(), Jitter::Proportional(0.5));
         assert_eq!(policy.get_budget(), Some(Duration::from_secs(300)));
@@ -207,21 +153,21 @@ mod tests {
         for option in times() {
             let long = format!("--{}={}", option.name().replace('_', "-"), option.example);
             let arguments = arguments(&[&long.replace('"', "")]);
-            assert!(arguments.keys(None).contains_key(option.name()), "{long}");
+            assert!(arguments.keys().contains_key(option.name()), "{long}");
             assert!(arguments.policy().is_ok(), "{long}");
         }
     }
 
     #[test]
-    fn a_setting_of_a_curve_names_the_curve() {
+    fn the_setting_of_a_curve_is_in_parentheses() {
         let increment = Duration::from_secs(2);
-        let linear = arguments(&["--increment=2s"]).policy().unwrap();
+        let linear = arguments(&["--backoff=linear(increment = 2s)"]).policy().unwrap();
         assert_eq!(linear.get_backoff(), Backoff::Linear { increment });
 
         let lacking = arguments(&["--backoff=linear"]).policy().unwrap_err().to_string();
-        assert!(lacking.contains("--increment 2s"), "{lacking}");
-        let stray = arguments(&["--backoff=fixed", "--increment=2s"]).policy().unwrap_err();
-        assert!(stray.to_string().contains("is not a setting of the `fixed` backoff"), "{stray}");
+        assert!(lacking.contains("write `linear(increment = 2s)`"), "{lacking}");
+        let stray = arguments(&["--backoff=fixed(2s)"]).policy().unwrap_err().to_string();
+        assert!(stray.starts_with("`--backoff`: "), "{stray}");
     }
 
     #[test]
@@ -229,18 +175,12 @@ mod tests {
         let words = ["--backoff=linear", "--jitter=30%", "--max-delay=30", "--attempts=-1"];
         let error = arguments(&words).policy().unwrap_err().to_string();
         for part in [
-            "`--backoff linear --increment 2s`",
+            "error: `--backoff`: a linear backoff needs `increment`",
             "error: `--jitter`: \"30%\" is a text: write the number `0.3`",
             "error: `--max-delay`: ",
-            "error: `--attempts`: -1 is not a number of attempts",
+            "`--attempts`: -1 is not a number of attempts",
         ] {
             assert!(error.contains(part), "{error}");
         }
-        let error = arguments(&["--jitter-factor=30%", "--base=1,5"]).policy().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "\"1,5\": expected a number such as 0.5\nerror: `--jitter-factor`: \"30%\" is a text: \
-             write the number `0.3`"
-        );
     }
 }

@@ -110,11 +110,11 @@ fn dead_letters_are_redriven_purged_and_carried() {
 
 #[test]
 fn a_policy_to_explain_is_settings_or_a_file() {
-    let Command::Explain(explain) = parsed("explain --attempts 5 --jitter --delays 1s,2s") else {
+    let Command::Explain(explain) = parsed("explain --attempts 5 --jitter --backoff fixed") else {
         panic!()
     };
     assert_eq!(explain.jitter.as_deref(), Some("true"));
-    assert_eq!(explain.delays.map(|delays| delays.len()), Some(2));
+    assert_eq!(explain.backoff.as_deref(), Some("fixed"));
     let Command::Explain(explain) = parsed("explain job.yml") else { panic!() };
     assert_eq!(explain.file, Some(PathBuf::from("job.yml")));
     assert!(refused("explain job.yml --attempts 5").contains("cannot be used with"));

@@ -4,7 +4,9 @@
 //! otherwise a job without items would silently succeed.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use retry_rules::suggest::nearest;
 use serde_json::Value;
 use serde_json_path::{JsonPath, LocatedNode};
@@ -199,81 +201,38 @@ pub(super) fn similar<'a>(
     same.next().or_else(|| nearest(name, known))
 }
 
+/// A text in quotes, as JSONPath has them.
+const QUOTED: &str = r#"'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*""#;
+
+/// A segment. A bracket may contain texts, and the brackets of a filter.
+static SEGMENT: LazyLock<Regex> = LazyLock::new(|| {
+    let segment = format!(r#"\.*(?:\[(?:{QUOTED}|\[[^\]]*\]|[^\]\['"])*\]|[^.\[\s]+)"#);
+    Regex::new(&segment).expect("a pattern of ours")
+});
+
+static QUOTATION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(QUOTED).expect("a pattern of ours"));
+
 /// The segments of a path that has been parsed.
 fn segments(path: &str, span: impl Fn(&Range<usize>) -> SourceSpan) -> Vec<Segment> {
-    let mut segments = Vec::new();
-    let mut at = 1;
-    while let Some(rest) = path.get(at..) {
-        let start = at + (rest.len() - rest.trim_start().len());
-        let rest = rest.trim_start();
-        let dots = rest.len() - rest.trim_start_matches('.').len();
-        let after = rest.get(dots..).unwrap_or_default();
-        let len = match after.strip_prefix('[') {
-            Some(inside) => 1 + bracket(inside),
-            None => after
-                .find(|c: char| matches!(c, '.' | '[') || c.is_whitespace())
-                .unwrap_or(after.len()),
-        };
-        if len == 0 {
-            break;
-        }
-        let range = start..start + dots + len;
-        at = range.end;
-        let kind = kind(after.get(..len).unwrap_or_default());
-        segments.push(Segment { span: span(&range), range, kind });
-    }
-    segments
-}
-
-/// The length of what is inside a bracket, with the closing bracket.
-fn bracket(inside: &str) -> usize {
-    let mut end = inside.len();
-    outside_quotes(inside, |at, depth, c| {
-        if depth == 0 && c == ']' {
-            end = end.min(at + 1);
-        }
-    });
-    end
-}
-
-/// Calls `each` for every character outside quotes, with the number of brackets that are open.
-fn outside_quotes(text: &str, mut each: impl FnMut(usize, usize, char)) {
-    let mut quote = None;
-    let mut escaped = false;
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        if let Some(open) = quote {
-            if !escaped && c == open {
-                quote = None;
-            }
-            escaped = !escaped && c == '\\';
-            continue;
-        }
-        match c {
-            '\'' | '"' => quote = Some(c),
-            _ => each(at, depth, c),
-        }
-        match c {
-            '[' | '(' => depth += 1,
-            ']' | ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
+    let found = SEGMENT.find_iter(path).skip_while(|found| found.start() == 0);
+    found
+        .map(|found| {
+            let range = found.range();
+            Segment { span: span(&range), range, kind: kind(found.as_str()) }
+        })
+        .collect()
 }
 
 fn kind(part: &str) -> PathKind {
-    if part.starts_with('*') {
-        return PathKind::Any;
+    let bare = QUOTATION.replace_all(part, "");
+    if bare.contains(['*', '?']) {
+        PathKind::Any
+    } else if bare.contains(':') {
+        PathKind::Slice
+    } else {
+        PathKind::Names
     }
-    let Some(inside) = part.strip_prefix('[') else { return PathKind::Names };
-    let mut kind = PathKind::Names;
-    outside_quotes(inside, |_, depth, c| match c {
-        // Anything may follow in a filter; it is not a selector of this list.
-        '*' | '?' if depth == 0 => kind = PathKind::Any,
-        ':' if depth == 0 && kind == PathKind::Names => kind = PathKind::Slice,
-        _ => {}
-    });
-    kind
 }
 
 /// The name in a segment, if it has exactly one.

@@ -2,8 +2,7 @@
 //! program, in numbered steps, each a transaction under a lock for which others wait. A schema with
 //! a newer layout, or with other tables, is left alone.
 
-use std::fmt;
-
+use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
 use crate::server::columns::column;
@@ -33,57 +32,38 @@ pub(crate) struct Layout {
 }
 
 /// The reason why a schema cannot be opened.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(crate) enum LayoutError {
     /// A newer program wrote the tables.
-    Newer {
-        found: i32,
-        known: i32,
-    },
+    #[error(
+        "the tables in this schema have layout {found}, but this program knows layout {known}: use \
+         the matching release, or another schema"
+    )]
+    Newer { found: i32, known: i32 },
     /// There are no tables, but they must exist.
+    #[error("the schema has no tables")]
     Missing,
     /// The name of the schema is empty or too long.
+    #[error(
+        "the name of a schema has 1 to 63 bytes, because the server cuts a longer one: write \
+         another one"
+    )]
     Name,
     /// A table of this name exists already.
+    #[error("the schema holds other tables: name another schema. Nothing was changed")]
     Foreign,
     /// The schema belongs to a store if a hub is opened, or to a hub if a store is.
+    #[error("the schema holds the tables of {0}: name another schema. Nothing was changed")]
     Other(&'static str),
     /// A program from before the first release wrote the tables.
+    #[error(
+        "a program from before the first release wrote the tables in this schema: finish its work \
+         with that program, then drop the schema, or name another one. Nothing was changed"
+    )]
     Unreleased,
+    #[error("{0}")]
     Server(PostgresError),
 }
-
-impl fmt::Display for LayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Newer { found, known } => write!(
-                f,
-                "the tables in this schema have layout {found}, but this program knows layout \
-                 {known}: use the matching release, or another schema"
-            ),
-            Self::Name => f.write_str(
-                "the name of a schema has 1 to 63 bytes, because the server cuts a longer one: \
-                 write another one",
-            ),
-            Self::Missing => f.write_str("the schema has no tables"),
-            Self::Foreign => f.write_str(
-                "the schema holds other tables: name another schema. Nothing was changed",
-            ),
-            Self::Other(holder) => write!(
-                f,
-                "the schema holds the tables of {holder}: name another schema. Nothing was changed"
-            ),
-            Self::Unreleased => f.write_str(
-                "a program from before the first release wrote the tables in this schema: finish \
-                 its work with that program, then drop the schema, or name another one. Nothing \
-                 was changed",
-            ),
-            Self::Server(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LayoutError {}
 
 /// The server cuts longer names, in bytes.
 const LONGEST_NAME: usize = 63;

@@ -1,10 +1,9 @@
 //! [`Search`]: what is searched for in items one by one, because no index answers it.
 
 use std::borrow::Cow;
-use std::error::Error;
-use std::fmt;
 
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::condition::expression::{Expression, Types};
 use crate::condition::path::{PathPart, at, item_path};
@@ -139,22 +138,16 @@ impl Search {
 }
 
 /// A text that is not a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
 pub struct InvalidCondition(String);
 
-impl fmt::Display for InvalidCondition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for InvalidCondition {}
-
 /// The reason why a search failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SearchError {
     /// The condition cannot be evaluated for an item.
+    #[error("cannot evaluate the condition for item {}: {why}", OneLine(.item))]
     Condition {
         /// The id of the item.
         item: String,
@@ -162,39 +155,14 @@ pub enum SearchError {
         why: String,
     },
     /// More items were found than wanted.
+    #[error("more than {max} items match")]
     TooMany {
         /// The largest number.
         max: usize,
     },
     /// The store cannot be read.
-    Store(StoreError),
-}
-
-impl fmt::Display for SearchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Condition { item, why } => {
-                write!(f, "cannot evaluate the condition for item {}: {why}", OneLine(item))
-            }
-            Self::TooMany { max } => write!(f, "more than {max} items match"),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for SearchError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Store(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<StoreError> for SearchError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 #[cfg(test)]

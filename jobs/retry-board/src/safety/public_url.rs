@@ -1,8 +1,7 @@
 //! [`PublicUrl`]: the address under which browsers reach a board behind a proxy.
 
-use std::fmt;
-
 use axum::http::Uri;
+use thiserror::Error;
 
 use super::host::without_default_port;
 
@@ -16,20 +15,9 @@ pub(crate) struct PublicUrl {
 }
 
 /// The error for a text that is not the address of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0:?} is not the address of a page: write one such as https://ops.example.com/board")]
 pub struct InvalidUrl(String);
-
-impl fmt::Display for InvalidUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is not the address of a page: write one such as https://ops.example.com/board",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for InvalidUrl {}
 
 impl PublicUrl {
     pub(crate) fn new(url: &str) -> Result<Self, InvalidUrl> {

@@ -1,8 +1,7 @@
 //! [`Token`]: the secret that visitors have to know.
 
-use std::fmt;
-
 use axum::http::HeaderMap;
+use thiserror::Error;
 
 use super::identity::Identity;
 use super::secret::Secret;
@@ -26,26 +25,17 @@ pub struct Token {
 }
 
 /// A text that is too easy to guess to be a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "a token of {length} characters can be guessed: write at least {SHORTEST}, such as the output of \
+     `openssl rand -hex 32`"
+)]
 pub struct InvalidToken {
     length: usize,
 }
 
 /// A shorter token could be guessed.
 const SHORTEST: usize = 16;
-
-impl fmt::Display for InvalidToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a token of {} characters can be guessed: write at least {SHORTEST}, such as the output \
-             of `openssl rand -hex 32`",
-            self.length
-        )
-    }
-}
-
-impl std::error::Error for InvalidToken {}
 
 impl Token {
     /// Creates a token from this text, without the white space around it.
@@ -116,9 +106,5 @@ impl Token {
     }
 }
 
-/// Hides the token.
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token")
-    }
-}
+// Hides the token.
+retry_rules::partial_debug!(Token);

@@ -2,8 +2,9 @@
 //! page, read in batches.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::{self, BufRead, Write};
+
+use thiserror::Error;
 
 use super::DeadLetters;
 use crate::item::record::{Cursor, Filter, ItemRecord, Page};
@@ -27,10 +28,11 @@ pub struct Imported {
 }
 
 /// The reason why an import ended early.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// A line is not an item.
+    #[error("line {line}: {problem}; {}", effect(.before))]
     Line {
         /// Its number; the first is 1.
         line: u64,
@@ -40,47 +42,29 @@ pub enum ImportError {
         before: Imported,
     },
     /// The lines cannot be read.
+    #[error("line {line} cannot be read")]
     Read {
         /// The number of the line.
         line: u64,
         /// The reason.
+        #[source]
         error: io::Error,
     },
     /// The store cannot be written.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line { line, problem, before } => {
-                write!(f, "line {line}: {problem}")?;
-                match before.new.saturating_add(before.known) {
-                    0 => f.write_str("; nothing was imported"),
-                    read => write!(
-                        f,
-                        "; the {read} items before it were imported: fix the line and import the \
-                         file again (items that are already there are left unchanged)"
-                    ),
-                }
-            }
-            Self::Read { line, .. } => write!(f, "line {line} cannot be read"),
-            Self::Store(error) => error.fmt(f),
-        }
+/// Describes what was imported before a line that is not an item.
+fn effect(before: &Imported) -> String {
+    match before.new.saturating_add(before.known) {
+        0 => "nothing was imported".to_owned(),
+        read => format!(
+            "the {read} items before it were imported: fix the line and import the file again \
+             (items that are already there are left unchanged)"
+        ),
     }
 }
-
-impl std::error::Error for ImportError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Line { .. } => None,
-            Self::Read { error, .. } => Some(error),
-            Self::Store(error) => error.source(),
-        }
-    }
-}
-
-retry_rules::conversion!(|error: StoreError| -> ImportError { Self::Store(error) });
 
 impl DeadLetters {
     /// Writes items with their histories, one JSON object per line, and returns how many.
@@ -218,35 +202,16 @@ impl DeadLetters {
 }
 
 /// The reason why an export ended early.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
     /// The lines cannot be written.
-    Write(io::Error),
+    #[error("cannot write the export")]
+    Write(#[from] io::Error),
     /// The store cannot be read.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
-
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Write(_) => f.write_str("cannot write the export"),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ExportError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Write(error) => Some(error),
-            Self::Store(error) => error.source(),
-        }
-    }
-}
-
-retry_rules::conversion!(|error: io::Error| -> ExportError { Self::Write(error) });
-retry_rules::conversion!(|error: StoreError| -> ExportError { Self::Store(error) });
 
 /// The items of a file, line by line.
 struct ItemLines<R> {

@@ -3,13 +3,12 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use retry_runtime::durable::AskedWait;
 use retry_runtime::{Class, Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
@@ -652,15 +651,8 @@ struct LeasedItem {
 
 /// Returns the future's output, or its panic: one bad item must not end a job.
 pub(super) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    poll_fn(|cx| {
-        // A future that has panicked is dropped without being polled again.
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    })
-    .await
+    // A future that has panicked is dropped without being polled again.
+    AssertUnwindSafe(future).catch_unwind().await
 }
 
 /// The failure of an item whose handler panicked.

@@ -1,12 +1,10 @@
 //! Copying a job from one store to another, with everything that is known about it.
 
-use std::error::Error;
-use std::fmt;
-use std::future::poll_fn;
-use std::task::Poll;
+use futures_util::future::try_join_all;
+use thiserror::Error;
 
 use crate::item::clock::Timestamp;
-use crate::item::record::{Counts, Filter, ItemRecord, ItemState};
+use crate::item::record::{Counts, Filter, ItemState};
 use crate::item::sanitize::OneLine;
 use crate::job::record::Job;
 use crate::store::{Store, StoreError, StoreResult};
@@ -25,10 +23,11 @@ pub struct Copied {
 }
 
 /// The reason why a job was not copied, or not completely.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CopyError {
     /// A process is working on the job.
+    #[error("process {process} is working on {}: pause the job, then copy it", OneLine(.job))]
     Running {
         /// The job.
         job: String,
@@ -36,55 +35,30 @@ pub enum CopyError {
         process: u32,
     },
     /// The other store has a different job with this id, or the copy has been worked on since.
+    #[error(
+        "the other store already has a job {}, which is a different one, or has made progress \
+         there: remove one of them",
+        OneLine(.job)
+    )]
     Taken {
         /// The job.
         job: String,
     },
     /// The two stores differ: a worker worked on the job during the copy, or since an earlier
     /// incomplete copy. The partial copy was removed.
+    #[error(
+        "{} changed while it was being copied, or since an earlier copy of it was started: copy it \
+         again while no process works on it (the partial copy has been removed)",
+        OneLine(.job)
+    )]
     Changed {
         /// The job.
         job: String,
     },
     /// A store failed.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
-
-impl fmt::Display for CopyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Running { job, process } => write!(
-                f,
-                "process {process} is working on {}: pause the job, then copy it",
-                OneLine(job)
-            ),
-            Self::Taken { job } => write!(
-                f,
-                "the other store already has a job {}, which is a different one, or has made \
-                 progress there: remove one of them",
-                OneLine(job)
-            ),
-            Self::Changed { job } => write!(
-                f,
-                "{} changed while it was being copied, or since an earlier copy of it was started: \
-                 copy it again while no process works on it (the partial copy has been removed)",
-                OneLine(job)
-            ),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for CopyError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Store(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-retry_rules::conversion!(|error: StoreError| -> CopyError { Self::Store(error) });
 
 impl Job {
     /// Copies a job from one store to another: its items with histories, waits, outputs, dead
@@ -162,7 +136,9 @@ async fn copy_items(from: &dyn Store, to: &dyn Store, job: &str) -> StoreResult<
     let mut after = None;
     loop {
         let page = from.list(&all, after, AT_ONCE).await?;
-        let items = with_histories(from, page.items).await?;
+        // With their histories, and all at once: one after another, each would wait for a server.
+        let items = page.items.iter().map(|item| from.item(&item.job, &item.id));
+        let items: Vec<_> = try_join_all(items).await?.into_iter().flatten().collect();
         let read = u64::try_from(items.len()).unwrap_or(u64::MAX);
         let mut new = 0;
         // Items that the import makes pending are due at the time passed to it.
@@ -177,37 +153,4 @@ async fn copy_items(from: &dyn Store, to: &dyn Store, job: &str) -> StoreResult<
             return Ok(copied);
         }
     }
-}
-
-/// Reads the items of a list as they are now, with their histories.
-async fn with_histories(
-    store: &dyn Store,
-    listed: Vec<ItemRecord>,
-) -> StoreResult<Vec<ItemRecord>> {
-    // All at once: one after another, each would wait for a server.
-    let mut reads: Vec<_> =
-        listed.iter().map(|item| store.item(&item.job, &item.id)).enumerate().collect();
-    let mut items = Vec::new();
-    poll_fn(|cx| {
-        let mut failed = None;
-        reads.retain_mut(|(place, read)| match read.as_mut().poll(cx) {
-            Poll::Pending => true,
-            Poll::Ready(Ok(item)) => {
-                items.extend(item.map(|item| (*place, item)));
-                false
-            }
-            Poll::Ready(Err(error)) => {
-                failed = Some(error);
-                false
-            }
-        });
-        match failed {
-            Some(error) => Poll::Ready(Err(error)),
-            None if reads.is_empty() => Poll::Ready(Ok(())),
-            None => Poll::Pending,
-        }
-    })
-    .await?;
-    items.sort_unstable_by_key(|(place, _)| *place);
-    Ok(items.into_iter().map(|(_, item)| item).collect())
 }

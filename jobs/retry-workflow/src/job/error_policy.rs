@@ -3,10 +3,9 @@
 mod workflow_keys;
 mod read;
 
-use std::fmt;
-
 use retry_runtime::{BreakerConfig, Field, HalfOpen, Invalid, Policy};
 use serde::Deserialize;
+use thiserror::Error;
 
 pub use self::read::ErrorPolicyKeys;
 
@@ -139,19 +138,12 @@ pub enum OnOpen {
 }
 
 /// The mistake in an error policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
 pub struct InvalidErrorPolicy {
     keys: Vec<&'static str>,
     message: String,
 }
-
-impl fmt::Display for InvalidErrorPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for InvalidErrorPolicy {}
 
 impl InvalidErrorPolicy {
     fn new(key: &'static str, message: impl Into<String>) -> Self {

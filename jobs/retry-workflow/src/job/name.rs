@@ -1,17 +1,22 @@
 //! The valid names of a job: they are part of ids, and appear in logs and terminals.
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 use crate::store::MAX_ID_BYTES;
 
 /// The reason why a text is not a valid job name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidName {
     /// It is empty.
+    #[error("it is empty, but the ids of jobs are built from it: write one")]
     Empty,
     /// It contains a control character, which could steer a terminal or begin a line.
+    #[error(
+        "it contains the control character `{}`, but the ids of jobs are built from it: remove the \
+         character",
+        .found.escape_debug()
+    )]
     Control {
         /// The character.
         found: char,
@@ -19,6 +24,10 @@ pub enum InvalidName {
         at: usize,
     },
     /// It is longer than 900 bytes: the ids that are built from it would be too long for a store.
+    #[error(
+        "it is {bytes} bytes long, and {MAX_BYTES} are the most, because the ids of jobs are built \
+         from it: shorten it"
+    )]
     Long {
         /// Its length.
         bytes: usize,
@@ -27,29 +36,6 @@ pub enum InvalidName {
 
 /// The largest length of a name, in bytes. The ids of jobs add a number or the name of a part.
 const MAX_BYTES: usize = MAX_ID_BYTES - 100;
-
-impl fmt::Display for InvalidName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => {
-                f.write_str("it is empty, but the ids of jobs are built from it: write one")
-            }
-            Self::Control { found, .. } => write!(
-                f,
-                "it contains the control character `{}`, but the ids of jobs are built from it: \
-                 remove the character",
-                found.escape_debug()
-            ),
-            Self::Long { bytes } => write!(
-                f,
-                "it is {bytes} bytes long, and {MAX_BYTES} are the most, because the ids of jobs are \
-                 built from it: shorten it"
-            ),
-        }
-    }
-}
-
-impl Error for InvalidName {}
 
 /// Checks the name of a workflow, or the id of a job.
 pub(crate) fn check(name: &str) -> Result<(), InvalidName> {

@@ -132,14 +132,9 @@ pub trait IntoRate: sealed::Sealed {
 setting_value!(IntoRate::into_rate -> Result<Rate, InvalidRate>, from Rate);
 
 /// A text that is not a rate, and what to write instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidRate(String);
-
-impl fmt::Display for InvalidRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// The rate that these words probably mean: `100 per second`, `100rps`.
 fn meant(text: &str) -> Option<Rate> {
@@ -150,8 +145,6 @@ fn meant(text: &str) -> Option<Rate> {
     let per = words.find_map(|word| TimeUnit::named(word.strip_prefix("rp").unwrap_or(word)))?;
     Some(Rate { items, per })
 }
-
-impl std::error::Error for InvalidRate {}
 
 /// As a text, such as `10/s`.
 impl Serialize for Rate {

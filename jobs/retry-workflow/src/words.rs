@@ -8,9 +8,11 @@
 //! assert_eq!(count(1_204, "item"), "1,204 items");
 //! ```
 
+use std::error::Error;
 use std::time::Duration;
 
 use crate::item::clock::Timestamp;
+use crate::item::sanitize::OneLine;
 
 /// Returns a number with commas between groups of three digits.
 pub fn thousands(number: u64) -> String {
@@ -29,6 +31,36 @@ pub fn thousands(number: u64) -> String {
 pub fn count(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", thousands(number))
+}
+
+/// Returns a part of a whole in percent, rounded down: 100 only if there is no rest.
+pub fn percent(part: u64, whole: u64) -> u64 {
+    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
+    u64::try_from(percent).unwrap_or(100)
+}
+
+/// Returns the text of an error and the texts of its causes.
+pub fn chain(error: &dyn Error) -> String {
+    let below = std::iter::successors(error.source(), |&error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
+
+/// Returns a text for a command line, in quotes if necessary.
+///
+/// ```
+/// use retry_workflow::words::argument;
+///
+/// assert_eq!(argument("import-1"), "import-1");
+/// assert_eq!(argument("ada's"), r"'ada'\''s'");
+/// ```
+pub fn argument(text: &str) -> String {
+    let shown = OneLine(text).to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    if !shown.is_empty() && !shown.starts_with('-') && shown.chars().all(is_plain) {
+        shown
+    } else {
+        format!("'{}'", shown.replace('\'', r"'\''"))
+    }
 }
 
 /// Returns a text, or its beginning with `…` if it is longer than `most` characters.
@@ -93,6 +125,13 @@ mod tests {
         let read: Timestamp = moment(exact).parse().unwrap();
         assert_eq!(exact.since(read), Duration::from_millis(250));
         assert!(moment(Timestamp::NEVER).starts_with("9999-12-31 "));
+    }
+
+    #[test]
+    fn a_share_is_of_a_hundred_whatever_the_numbers() {
+        assert_eq!(percent(0, 0), 0);
+        assert_eq!(percent(1, 3), 33);
+        assert_eq!(percent(u64::MAX, u64::MAX), 100);
     }
 
     #[test]

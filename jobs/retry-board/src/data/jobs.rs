@@ -1,6 +1,7 @@
 //! The jobs of a store, page by page: state, rate, and estimated time left.
 
 use retry_workflow::store::Cursor;
+use retry_workflow::words::percent;
 use retry_workflow::{Counts, Job, JobStatus, Store, StoreError, Timestamp};
 use serde::Serialize;
 
@@ -107,11 +108,6 @@ impl JobLine {
     }
 }
 
-pub(crate) fn percent(part: u64, whole: u64) -> u64 {
-    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
-    u64::try_from(percent).unwrap_or(100)
-}
-
 fn seconds(left: u64, per_minute: f64) -> Option<u64> {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let seconds = left as f64 * 60.0 / per_minute;
@@ -127,13 +123,6 @@ fn seconds(left: u64, per_minute: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_is_of_a_hundred_whatever_the_numbers() {
-        assert_eq!(percent(0, 0), 0);
-        assert_eq!(percent(1, 3), 33);
-        assert_eq!(percent(u64::MAX, u64::MAX), 100);
-    }
 
     #[test]
     fn the_time_left_follows_from_the_recent_rate() {

@@ -3,24 +3,13 @@
 use maud::{Markup, html};
 use retry_workflow::Job;
 use retry_workflow::sanitize::{Lines, OneLine};
-use retry_workflow::words::thousands;
+use retry_workflow::words::{argument, thousands};
 
 use crate::data::bounded::Bounded;
 
 /// On one line.
 pub(crate) fn line(text: &str) -> String {
     OneLine(text).to_string()
-}
-
-/// Quoted for a command line, if necessary.
-pub(crate) fn argument(text: &str) -> String {
-    let shown = line(text);
-    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-+:@".contains(sign);
-    if !shown.is_empty() && !shown.starts_with('-') && shown.chars().all(is_plain) {
-        shown
-    } else {
-        format!("'{}'", shown.replace('\'', r"'\''"))
-    }
 }
 
 /// Describes how to resume a job that no process works on. `command` is the command that works on

@@ -1,7 +1,5 @@
 //! [`Problem`]: why a request was refused or failed, with a status for programs.
 
-use std::error::Error;
-
 use crate::board::SettingNames;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +7,7 @@ use retry_workflow::StoreError;
 use retry_workflow::dead_letters::SignatureError;
 use retry_workflow::sanitize::{Lines, OneLine};
 use retry_workflow::search::{InvalidCondition, SearchError};
-use retry_workflow::words::cut;
+use retry_workflow::words::{chain, cut};
 
 /// An error page: what is wrong and what to do. It is rendered on the way out.
 #[derive(Clone, Debug)]
@@ -169,12 +167,6 @@ impl Problem {
 /// An id or a name as it is shown in a message.
 pub(crate) fn short(text: &str) -> String {
     cut(&OneLine(text).to_string(), 200)
-}
-
-/// An error with its causes.
-fn chain(error: &dyn Error) -> String {
-    let below = std::iter::successors(error.source(), |&error| error.source());
-    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
 impl From<InvalidCondition> for Problem {

@@ -1,19 +1,14 @@
 //! Text for a terminal: sanitized, cut to a width, counted.
 
-use std::error::Error;
 use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use retry_workflow::job::Unit;
 use retry_workflow::sanitize::{Lines, OneLine, steers};
-pub(crate) use retry_workflow::words::{age, count, duration, moment, thousands};
-
-/// An error with its causes: `the store jobs.db cannot be used: permission denied`.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let below = std::iter::successors(error.source(), |&error| error.source());
-    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
-}
+pub(crate) use retry_workflow::words::{
+    age, argument, chain, count, duration, moment, percent, thousands,
+};
 
 /// On one line: control characters, including newlines and tabs, are escaped.
 pub(crate) fn one_line(text: &str) -> String {
@@ -44,17 +39,6 @@ pub(crate) fn json_escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Str
         }
     }
     shown
-}
-
-/// Quoted for a command line, if necessary.
-pub(crate) fn argument(text: &str) -> String {
-    let shown = one_line(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    if !shown.is_empty() && shown.chars().all(plain) {
-        shown
-    } else {
-        format!("'{}'", shown.replace('\'', r"'\''"))
-    }
 }
 
 /// The width in terminal columns.

@@ -9,7 +9,7 @@ use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
-use crate::terminal::text::{argument, failed, moment, one_line, thousands};
+use crate::terminal::text::{argument, failed, moment, one_line, percent, thousands};
 use retry_workflow::job::{PendingRequest, Unit};
 use retry_workflow::words::total;
 use retry_workflow::{Counts, Job, Store};
@@ -202,7 +202,7 @@ fn bar(counts: &Counts, (done, total): (u64, u64)) -> String {
     let failed = (ended - succeeded).max(usize::from(counts.failed() > 0));
     let left = 40_usize.saturating_sub(succeeded.saturating_add(failed));
     let succeeded = 40_usize.saturating_sub(failed + left);
-    let percent = u128::from(done) * 100 / u128::from(total);
+    let percent = percent(done, total);
     format!("{}{}{} {percent} %", "█".repeat(succeeded), "▓".repeat(failed), "░".repeat(left))
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::command::arguments::RunArguments;
 use crate::command::screen::terminal_width;
 use crate::runner::{Tasks, TasksOfFile};
-use crate::terminal::text::{count, failed, one_line, thousands};
+use crate::terminal::text::{count, failed, one_line, percent, thousands};
 use retry_workflow::job::Unit;
 use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, WaitReason};
 
@@ -311,8 +311,8 @@ fn line(progress: &Progress, rate: Option<f64>) -> String {
     let (ended, total) = progress.ended_and_total();
     let unit = progress.unit();
     let mut line = if progress.is_total_known() {
-        let percent = u128::from(ended) * 100 / u128::from(total.max(1));
-        format!("{} of {} ({percent} %)", thousands(ended), count(total, unit.as_str()))
+        let (shown, percent) = (thousands(ended), percent(ended, total));
+        format!("{shown} of {} ({percent} %)", count(total, unit.as_str()))
     } else {
         format!("{} of {} so far", thousands(ended), count(total, unit.as_str()))
     };

@@ -20,11 +20,11 @@ pub fn priority(claim_rank: i16) -> i8 {
     i8::try_from(claim_rank.div_euclid(4)).unwrap_or_default()
 }
 
-pub const PENDING: i16 = 0;
-pub const LEASED: i16 = 1;
-pub const SUCCEEDED: i16 = 2;
-pub const DEAD: i16 = 3;
-pub const SKIPPED: i16 = 4;
+pub const PENDING: i16 = ItemState::Pending as i16;
+pub const LEASED: i16 = ItemState::Leased as i16;
+pub const SUCCEEDED: i16 = ItemState::Succeeded as i16;
+pub const DEAD: i16 = ItemState::Dead as i16;
+pub const SKIPPED: i16 = ItemState::Skipped as i16;
 /// Skipped and purged: there is nothing left to run again.
 pub const PURGED: i16 = 5;
 
@@ -38,13 +38,7 @@ pub fn state(code: i16) -> Option<ItemState> {
 
 /// Returns the code in the column `state` of an item that is not purged.
 pub fn state_code(state: ItemState) -> i16 {
-    match state {
-        ItemState::Pending => PENDING,
-        ItemState::Leased => LEASED,
-        ItemState::Succeeded => SUCCEEDED,
-        ItemState::Dead => DEAD,
-        ItemState::Skipped => SKIPPED,
-    }
+    state as i16
 }
 
 /// Returns the codes of the states that a filter selects.
@@ -74,13 +68,7 @@ pub fn outcome(code: i16) -> Option<AttemptOutcome> {
 
 /// Returns the code in the column `outcome`.
 pub fn outcome_code(outcome: AttemptOutcome) -> i16 {
-    match outcome {
-        AttemptOutcome::Succeeded => 0,
-        AttemptOutcome::Failed => 1,
-        AttemptOutcome::Lost => 2,
-        AttemptOutcome::Postponed => 3,
-        AttemptOutcome::Redriven => 4,
-    }
+    outcome as i16
 }
 
 #[cfg(test)]
@@ -94,6 +82,9 @@ mod tests {
             assert_eq!(state(state_code(written)), Some(written));
         }
         assert_eq!((state(PURGED), state(6), state(-1)), (Some(ItemState::Skipped), None, None));
+        let stored = [PENDING, LEASED, SUCCEEDED, DEAD, SKIPPED];
+        assert_eq!(stored, [0, 1, 2, 3, 4], "stores contain these numbers");
+        assert_eq!(OUTCOMES.map(outcome_code), [0, 1, 2, 3, 4], "and these");
         for code in 0..5 {
             assert_eq!(outcome(code).map(outcome_code), Some(code));
         }

@@ -41,33 +41,6 @@ impl EventLines {
 /// Converts an event to JSON; durations become seconds.
 fn objects(event: &JobEvent<'_>) -> Vec<Value> {
     match event {
-        JobEvent::Started { counts, .. } => vec![json!({ "event": "started", "counts": counts })],
-        JobEvent::Progress { counts, input_complete, running, open_for, waits_for, .. } => {
-            vec![json!({
-                "event": "progress",
-                "counts": counts,
-                "input_complete": input_complete,
-                "running": running,
-                "open_for": open_for.as_secs_f64(),
-                "waits_for": waits_for,
-            })]
-        }
-        JobEvent::Input { new, known, changed, gone, .. } => vec![json!({
-            "event": "input",
-            "new": new,
-            "known": known,
-            "changed": changed,
-            "gone": gone,
-        })],
-        JobEvent::Attempt { item, attempt, state, .. } => {
-            let mut object = json!(attempt);
-            object["event"] = json!("attempt");
-            object["item"] = json!(item);
-            if let Some(state) = state {
-                object["state"] = json!(state);
-            }
-            vec![object]
-        }
         JobEvent::Failures(failures) => {
             let failed = failures.iter().map(|failed| {
                 json!({
@@ -87,15 +60,6 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
             "to": transition.to.to_string(),
             "cause": transition.cause.to_string(),
         })],
-        JobEvent::NotBegun { why, max_parallel, .. } => {
-            vec![json!({ "event": "not_begun", "why": why, "max_parallel": max_parallel })]
-        }
-        JobEvent::Stopping { reason, .. } => {
-            let mut object = json!(reason);
-            object["event"] = json!("stopping");
-            vec![object]
-        }
-        // An event of a later version of the library.
-        _ => Vec::new(),
+        event => serde_json::to_value(event).into_iter().collect(),
     }
 }

@@ -139,7 +139,11 @@ pub enum WaitReason {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug)]
+///
+/// An event is serialized as a map with its name as `event`, and with durations in seconds;
+/// `Failures` and `Breaker` cannot be serialized.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JobEvent<'a> {
     /// Work begins, on a new job or on one that another process began.
@@ -160,6 +164,7 @@ pub enum JobEvent<'a> {
         /// Handlers that are running in this process.
         running: usize,
         /// The time for which the breaker stays open or holds items; zero if it does not.
+        #[serde(with = "seconds")]
         open_for: Duration,
         /// The cause for which this worker starts no item, if it waits.
         waits_for: Option<WaitReason>,
@@ -187,14 +192,18 @@ pub enum JobEvent<'a> {
         /// The item's id.
         item: &'a str,
         /// Its row in the history.
+        #[serde(flatten)]
         attempt: &'a AttemptRecord,
         /// The final state of the item, if this was its end.
+        #[serde(skip_serializing_if = "Option::is_none")]
         state: Option<ItemState>,
     },
     /// Items have failed for good: one at a time, or in groups, as the policy's `error_collection`
     /// says.
+    #[serde(skip)]
     Failures(&'a [ItemFailure]),
     /// The workflow's breaker changed state.
+    #[serde(skip)]
     Breaker(&'a Transition),
     /// The first item of this process that could not begin, because the machine lacks the
     /// resources: [`WorkOutcome::NotBegun`](crate::work::WorkOutcome::NotBegun). It is put back, as
@@ -210,6 +219,7 @@ pub enum JobEvent<'a> {
     #[non_exhaustive]
     Stopping {
         /// The reason.
+        #[serde(flatten)]
         reason: &'a StopReason,
     },
 }

@@ -19,9 +19,8 @@ use crate::actions::once::Once;
 use crate::assets;
 use crate::board::Board;
 use crate::page_group::PageGroup;
-use crate::pages::sign_in::{SignInForm, SignOutForm, sign_in, sign_out};
+use crate::pages::sign_in::{sign_in, sign_out};
 use crate::request::RequestContext;
-use crate::request::query::Sent;
 
 /// The board that the two functions below share.
 static DEFAULT: LazyLock<Board> = LazyLock::new(Board::new);
@@ -83,18 +82,8 @@ impl Board {
 /// The routes that each group of pages has for itself: assets, sign-in, and the form token.
 fn common(page_group: PageGroup) -> Router {
     let mut router = Router::new()
-        .route(
-            &format!("/{page_group}-sign-in"),
-            post(move |context: RequestContext, Sent(form): Sent<SignInForm>| async move {
-                sign_in(&context, &form)
-            }),
-        )
-        .route(
-            &format!("/{page_group}-sign-out"),
-            post(|context: RequestContext, Sent(form): Sent<SignOutForm>| async move {
-                sign_out(&context, &form)
-            }),
-        )
+        .route(&format!("/{page_group}-sign-in"), post(sign_in))
+        .route(&format!("/{page_group}-sign-out"), post(sign_out))
         .route(
             &format!("/api/{page_group}/session"),
             get(|context: RequestContext| async move {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::once::Done;
 use super::{ActionForm, Field, Proof};
+use crate::data::policies::Change;
 use crate::request::problem::Problem;
 
 /// A key of a function's policy, and its new value.
@@ -35,8 +36,6 @@ impl ActionForm for OverrideForm {
     }
 }
 
-type Pairs = Vec<(String, String, String)>;
-
 /// The changes made on the board.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Mutex<Changed>);
@@ -47,18 +46,18 @@ struct Changed {
     below: Overrides,
     /// The overrides in force, if the board was the last to change them.
     own: Option<Overrides>,
-    pairs: Pairs,
+    pairs: Vec<Change>,
 }
 
 impl Changed {
     /// Applies these pairs on top of the program's own overrides.
-    fn apply(&mut self, pairs: Pairs) -> Result<(), OverridesError> {
+    fn apply(&mut self, pairs: Vec<Change>) -> Result<(), OverridesError> {
         let in_force = Overrides::in_force();
         if self.own.as_ref() != Some(&in_force) {
             // The program has changed its overrides since; use them as the new base.
             self.below = in_force;
         }
-        let each = pairs.iter().map(|(name, key, value)| (name, key, value));
+        let each = pairs.iter().map(|Change { name, key, value }| (name, key, value));
         let all = self.below.merge(&Overrides::from_pairs(each)?)?;
         all.apply();
         self.own = Some(all);
@@ -69,7 +68,7 @@ impl Changed {
 
 impl Changes {
     /// Returns the changes made on the board: function, key and value.
-    pub(crate) fn pairs(&self) -> Pairs {
+    pub(crate) fn pairs(&self) -> Vec<Change> {
         self.0.lock().pairs.clone()
     }
 
@@ -84,13 +83,12 @@ impl Changes {
         let [name, key, value] = form.texts().map(str::to_owned);
         let mut changed = self.0.lock();
         let mut pairs = changed.pairs.clone();
-        pairs.retain(|(other, same, _)| (other, same) != (&name, &key));
-        pairs.push((name.clone(), key.clone(), value.clone()));
+        pairs.retain(|other| (&other.name, &other.key) != (&name, &key));
+        let said = format!("{name}: {key} is {value} from the next failure on");
+        let change = Change { name, key, value };
+        pairs.push(change.clone());
         changed.apply(pairs)?;
-        Ok(Done::new(
-            format!("{name}: {key} is {value} from the next failure on"),
-            json!({ "name": name, "key": key, "value": value }),
-        ))
+        Ok(Done::new(said, json!(change)))
     }
 
     /// Reverts the changes to one function, or all changes.
@@ -99,7 +97,7 @@ impl Changes {
         let mut pairs = changed.pairs.clone();
         let before = pairs.len();
         match form.name.text() {
-            Some(name) => pairs.retain(|(other, ..)| other != name),
+            Some(name) => pairs.retain(|other| other.name != name),
             None => pairs.clear(),
         }
         let taken = before - pairs.len();

@@ -240,11 +240,7 @@ impl EventLog {
 }
 
 impl Policies {
-    pub(crate) fn load(
-        board: &Board,
-        watch: &Watch,
-        changed: Vec<(String, String, String)>,
-    ) -> Self {
+    pub(crate) fn load(board: &Board, watch: &Watch, changed: Vec<Change>) -> Self {
         let is_shown = |site: &&Site| !board.hidden.iter().any(|name| name == site.name());
         let sites: Vec<_> = sites().into_iter().filter(is_shown).collect();
         let log = watch.log.lock();
@@ -277,10 +273,7 @@ impl Policies {
             sites: sites.into_iter().take(SITES).map(SiteLine::new).collect(),
             breakers,
             quotas,
-            changed: changed
-                .into_iter()
-                .map(|(name, key, value)| Change { name, key, value })
-                .collect(),
+            changed,
             history: log.history.iter().cloned().collect(),
         }
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::request::RequestContext;
 use crate::request::problem::Problem;
+use crate::request::query::Sent;
 use crate::safety::session::Session;
 
 #[derive(Debug, Default, Deserialize)]
@@ -23,7 +24,10 @@ pub(crate) struct SignOutForm {
 }
 
 /// Begins a session for a visitor who knows the token, and leads to the page that was asked for.
-pub(crate) fn sign_in(context: &RequestContext, form: &SignInForm) -> Result<Response, Problem> {
+pub(crate) async fn sign_in(
+    context: RequestContext,
+    Sent(form): Sent<SignInForm>,
+) -> Result<Response, Problem> {
     context.is_own_page()?;
     let Some(token) = context.board.token_of(&form.token) else {
         return Err(Problem::wrong_token(&form.to, context.board.settings));
@@ -36,7 +40,10 @@ pub(crate) fn sign_in(context: &RequestContext, form: &SignInForm) -> Result<Res
 }
 
 /// Ends the session of a browser.
-pub(crate) fn sign_out(context: &RequestContext, form: &SignOutForm) -> Result<Response, Problem> {
+pub(crate) async fn sign_out(
+    context: RequestContext,
+    Sent(form): Sent<SignOutForm>,
+) -> Result<Response, Problem> {
     context.is_from_here(Some(&form.csrf))?;
     let to = context.page_group.as_str();
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();

@@ -88,88 +88,68 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
 
 type Answer = Result<Response, Problem>;
 
-fn cursor(text: Option<&str>) -> Result<Option<Cursor>, Problem> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
-    let number = text.parse().map_err(|_| {
-        Problem::bad(format!("\"{text}\" is not a place in a list: begin without `after`"))
-    })?;
-    Ok(Some(Cursor(number)))
-}
-
+/// The query of a page: the part of the store that it shows, and the action that was just
+/// performed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct JobsQuery {
+struct PageQuery {
     after: Option<String>,
-    #[serde(flatten)]
-    done: DoneQuery,
-}
-
-async fn all_jobs(
-    State(state): State<JobsState>,
-    context: RequestContext,
-    Params(query): Params<JobsQuery>,
-) -> Answer {
-    let after = cursor(query.after.as_deref())?;
-    let view = Jobs::load(&*state.store, &state.samples, after).await?;
-    Ok(jobs::page(&context, &view, query.done.notice(&state.once)))
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct JobQuery {
     id: String,
-    #[serde(flatten)]
-    done: DoneQuery,
-}
-
-async fn one_job(
-    State(state): State<JobsState>,
-    context: RequestContext,
-    Params(query): Params<JobQuery>,
-) -> Answer {
-    let view = JobPage::load(&*state.store, &state.samples, &query.id).await?;
-    let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
-    Ok(job::page(&context, &view, query.done.notice(&state.once)))
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct LettersQuery {
-    after: Option<String>,
     #[serde(flatten)]
     filter: FilterFields,
     #[serde(flatten)]
     done: DoneQuery,
 }
 
+impl PageQuery {
+    fn after(&self) -> Result<Option<Cursor>, Problem> {
+        let text = self.after.as_deref().filter(|text| !text.is_empty());
+        let Some(text) = text else { return Ok(None) };
+        let number = text.parse().map_err(|_| {
+            Problem::bad(format!("\"{text}\" is not a place in a list: begin without `after`"))
+        })?;
+        Ok(Some(Cursor(number)))
+    }
+}
+
+async fn all_jobs(
+    State(state): State<JobsState>,
+    context: RequestContext,
+    Params(query): Params<PageQuery>,
+) -> Answer {
+    let view = Jobs::load(&*state.store, &state.samples, query.after()?).await?;
+    Ok(jobs::page(&context, &view, query.done.notice(&state.once)))
+}
+
+async fn one_job(
+    State(state): State<JobsState>,
+    context: RequestContext,
+    Params(query): Params<PageQuery>,
+) -> Answer {
+    let view = JobPage::load(&*state.store, &state.samples, &query.id).await?;
+    let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
+    Ok(job::page(&context, &view, query.done.notice(&state.once)))
+}
+
 async fn letters(
     State(state): State<JobsState>,
     context: RequestContext,
-    Params(query): Params<LettersQuery>,
+    Params(query): Params<PageQuery>,
 ) -> Answer {
     let letters = state.letters();
-    let after = cursor(query.after.as_deref())?;
+    let after = query.after()?;
     let view = Letters::load(&letters, query.filter.cleaned(), after).await?;
     Ok(dead_letters::page(&context, &view, query.done.notice(&state.once)))
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ItemQuery {
-    job: String,
-    id: String,
-    #[serde(flatten)]
-    done: DoneQuery,
 }
 
 async fn one_item(
     State(state): State<JobsState>,
     context: RequestContext,
-    Params(query): Params<ItemQuery>,
+    Params(query): Params<PageQuery>,
 ) -> Answer {
-    let Some(found) = state.store.item(&query.job, &query.id).await? else {
-        return Err(Problem::no_item(&query.job, &query.id));
-    };
+    let job = query.filter.job.unwrap_or_default();
+    let found = state.store.item(&job, &query.id).await?;
+    let found = found.ok_or_else(|| Problem::no_item(&job, &query.id))?;
     let view = ItemPage::new(&found, state.store.now());
     Ok(item::page(&context, &view, query.done.notice(&state.once)))
 }

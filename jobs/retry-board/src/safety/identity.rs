@@ -1,6 +1,5 @@
 //! [`Identity`]: who a visitor is, and whether they may act.
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
@@ -13,11 +12,7 @@ pub(crate) struct ActorOf(pub(crate) Arc<NameOf>);
 
 type NameOf = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-impl fmt::Debug for ActorOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ActorOf")
-    }
-}
+retry_rules::partial_debug!(ActorOf);
 
 /// The identity of a visitor.
 #[derive(Clone, Debug)]

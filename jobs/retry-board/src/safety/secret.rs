@@ -1,6 +1,6 @@
 //! [`Secret`]: signs what browsers store, so that it cannot be forged.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -68,12 +68,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// Hides the key.
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
+// Hides the key.
+retry_rules::partial_debug!(Secret);
 
 #[cfg(test)]
 mod tests {

@@ -35,25 +35,15 @@ pub(crate) struct Judge<'p, E, V> {
 /// The progress of a call that has a driver, apart from its attempt in slot 0.
 pub(crate) struct Progress<'r, T, E, Fut> {
     // In this order: the attempts are dropped before their permits.
-    extra: Option<Box<Extra<T, E, Fut>>>,
+    hedges: Hedges<Fut>,
+    /// The failure of an earlier attempt.
+    kept: Option<Box<AttemptResult<T, E>>>,
     driver: Driver<'r>,
 }
 
-/// The state that few calls have.
-#[expect(clippy::box_collection, reason = "few of them have hedges, and the rest is smaller")]
-struct Extra<T, E, Fut> {
-    /// The hedges of the attempt.
-    hedges: Option<Box<Vec<Pin<Box<Fut>>>>>,
-    /// The failure of an earlier attempt.
-    kept: Option<AttemptResult<T, E>>,
-}
-
-impl<T, E, Fut> Extra<T, E, Fut> {
-    #[cold]
-    fn boxed() -> Box<Self> {
-        Box::new(Self { hedges: None, kept: None })
-    }
-}
+/// The hedges of an attempt, which few calls have. Each is where [`Slots::poll`] expects the attempt
+/// in slot 0 as well.
+type Hedges<Fut> = Option<Box<Vec<Pin<Box<Option<Fut>>>>>>;
 
 /// The outcome of a failed attempt: an error, or a value with its fault.
 pub(crate) type FailedOutcome<T, E, F> = (Result<T, E>, Option<F>);
@@ -98,25 +88,17 @@ trait Slots<T, E> {
     /// As [`Attempts::clear`].
     fn clear(&mut self);
 
-    /// Keeps a failure in place of an earlier one.
-    fn keep(&mut self, outcome: AttemptResult<T, E>);
-
-    /// Takes the failure that was kept.
-    fn take_kept(&mut self) -> Option<AttemptResult<T, E>>;
-
     /// The context of the attempt that has ended, and whether another one can be made.
     fn ended(&self) -> (Option<&Attempt>, bool);
 }
 
-struct OperationSlots<'p, Op, T, E, Fut> {
+struct OperationSlots<'p, Op, Fut> {
     operation: &'p mut Op,
     first: Pin<&'p mut Option<Fut>>,
-    extra: &'p mut Option<Box<Extra<T, E, Fut>>>,
+    hedges: &'p mut Hedges<Fut>,
 }
 
-impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
-    for OperationSlots<'_, Op, T, E, Fut>
-{
+impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E> for OperationSlots<'_, Op, Fut> {
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let attempt = self.operation.begin(session.number(), || session.attempt(context), Seal);
         self.first.set(attempt);
@@ -128,45 +110,34 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
 
     fn join(&mut self) -> bool {
         let Some(hedge) = self.operation.hedge(Seal) else { return false };
-        let extra = self.extra.get_or_insert_with(Extra::boxed);
-        extra.hedges.get_or_insert_default().push(Box::pin(hedge));
+        self.hedges.get_or_insert_default().push(Box::pin(Some(hedge)));
         true
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let hedges = self.extra.as_mut().and_then(|extra| extra.hedges.as_mut());
-        let output = if let Some((hedge, hedges)) = slot.checked_sub(1).zip(hedges) {
-            let output = ready!(hedges[hedge].as_mut().poll(cx));
-            drop(hedges.remove(hedge));
-            output
-        } else {
-            if self.first.is_none() {
-                match ready!(self.operation.poll_begun(cx, Seal)) {
-                    Ok(attempt) => self.first.set(Some(attempt)),
-                    Err(error) => return Poll::Ready(Err(error)),
-                }
-            }
-            let Some(first) = self.first.as_mut().as_pin_mut() else { return Poll::Pending };
-            let output = ready!(first.poll(cx));
-            self.first.set(None);
-            output
+        let hedge = slot.checked_sub(1).zip(self.hedges.as_mut());
+        let mut attempt = match hedge {
+            Some((hedge, hedges)) => hedges[hedge].as_mut(),
+            None => self.first.as_mut(),
         };
+        if attempt.is_none() {
+            match ready!(self.operation.poll_begun(cx, Seal)) {
+                Ok(begun) => attempt.set(Some(begun)),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        let Some(running) = attempt.as_mut().as_pin_mut() else { return Poll::Pending };
+        let output = ready!(running.poll(cx));
+        attempt.set(None);
+        if let Some((hedge, hedges)) = slot.checked_sub(1).zip(self.hedges.as_mut()) {
+            drop(hedges.remove(hedge));
+        }
         Poll::Ready(self.operation.end(output))
     }
 
     fn clear(&mut self) {
         self.first.set(None);
-        if let Some(extra) = self.extra {
-            extra.hedges = None;
-        }
-    }
-
-    fn keep(&mut self, outcome: AttemptResult<T, E>) {
-        self.extra.get_or_insert_with(Extra::boxed).kept = Some(outcome);
-    }
-
-    fn take_kept(&mut self) -> Option<AttemptResult<T, E>> {
-        self.extra.as_mut()?.kept.take()
+        *self.hedges = None;
     }
 
     fn ended(&self) -> (Option<&Attempt>, bool) {
@@ -178,6 +149,7 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E>
 struct Calling<'p, 's, T, E, V: Values<T>> {
     judge: Judge<'p, E, V>,
     slots: &'s mut dyn Slots<T, E>,
+    kept: &'s mut Option<Box<AttemptResult<T, E>>>,
     /// The outcome in hand.
     outcome: Option<AttemptResult<T, E>>,
     /// The fault of the outcome, if it is a value.
@@ -209,7 +181,7 @@ impl<T, E, V: Values<T>> Members for Calling<'_, '_, T, E, V> {
 
     fn keep(&mut self) {
         if let Some(outcome) = self.outcome.take() {
-            self.slots.keep(outcome);
+            *self.kept = Some(Box::new(outcome));
         }
     }
 }
@@ -283,13 +255,12 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
     }
 
     fn forget(&mut self) {
-        self.outcome = None;
-        self.slots.take_kept();
+        (self.outcome, *self.kept) = (None, None);
     }
 
     fn restore(&mut self) -> bool {
-        let Some(kept) = self.slots.take_kept() else { return false };
-        self.outcome = Some(kept);
+        let Some(kept) = self.kept.take() else { return false };
+        self.outcome = Some(*kept);
         true
     }
 }
@@ -303,9 +274,9 @@ impl<T, E, V: Values<T>> Calling<'_, '_, T, E, V> {
         driver: &mut Driver<'r>,
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
-        failed: Option<FailedOutcome<T, E, V::Failure>>,
+        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>> {
-        if let Some((outcome, fault)) = failed {
+        if let Some((outcome, fault)) = failed.take() {
             (self.outcome, self.fault) = (Some(attempt_result(outcome)), fault);
         }
         let mut around = self.judge.common.settings.around(lent, cx.is_some());
@@ -323,12 +294,12 @@ impl<T, E, V: Values<T>> Calling<'_, '_, T, E, V> {
 
 impl<'r, T, E, Fut> Progress<'r, T, E, Fut> {
     pub(crate) const fn of(driver: Driver<'r>) -> Self {
-        Self { extra: None, driver }
+        Self { hedges: None, kept: None, driver }
     }
 
     /// Drops all that the call holds: the attempts before their permits.
     pub(super) fn end(&mut self) {
-        drop(self.extra.take());
+        (self.hedges, self.kept) = (None, None);
         self.driver.end();
     }
 }
@@ -345,11 +316,11 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
         judge: Judge<'_, E, V>,
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
-        failed: Option<FailedOutcome<T, E, V::Failure>>,
+        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>> {
-        let Self { extra, driver } = self;
-        let slots = &mut OperationSlots { operation, first, extra };
-        let calling = Calling { judge, slots, outcome: None, fault: None };
+        let Self { hedges, kept, driver } = self;
+        let slots = &mut OperationSlots { operation, first, hedges };
+        let calling = Calling { judge, slots, kept, outcome: None, fault: None };
         calling.drive(driver, lent, cx, failed)
     }
 
@@ -361,7 +332,7 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
         operation: &mut Op,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, E>> {
-        OperationSlots { operation, first, extra: &mut None }.poll(0, cx)
+        OperationSlots { operation, first, hedges: &mut None }.poll(0, cx)
     }
 
     /// Polls the call of a plain retrier, of which nothing else is stored but its waits.
@@ -374,7 +345,7 @@ impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
         operation: &mut Op,
         judge: Judge<'_, E, V>,
         cx: &mut Context<'_>,
-        failed: Option<FailedOutcome<T, E, V::Failure>>,
+        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>> {
         let mut progress = Self::of(Driver::of_plain(waits, failed.is_some()));
         let polled = progress.poll(first, operation, judge, None, Some(cx), failed);

@@ -265,8 +265,8 @@ where
         cancel: Pin<&mut C>,
         mut state: Pin<&mut CallState<'r, T, E, Fut>>,
         cx: &mut Context<'_>,
-        failed: Option<FailedOutcome<T, E, V::Failure>>,
-        permit: Option<Permit<'r>>,
+        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
+        permit: &mut Option<Permit<'r>>,
     ) -> Poll<Result<T, RetryError<E>>> {
         let Parts { common, rules, operation, when, on_retry } = parts;
         let settings = &common.settings;
@@ -278,7 +278,8 @@ where
             panic!("a call is polled after it has ended")
         };
         let DrivenCall(progress) = rest.get_or_insert_with(|| {
-            let driver = if is_new { settings.driver() } else { Driver::after_first(permit) };
+            let driver =
+                if is_new { settings.driver() } else { Driver::after_first(permit.take()) };
             DrivenCall::new(driver)
         });
         let when = when.as_mut().map(|when| when as _);
@@ -312,7 +313,7 @@ where
         // If the operation panics, it is dropped during the panic, which counts as a failure.
         let mut permit = None;
         let result = 'call: {
-            let failed = 'first: {
+            let mut failed = 'first: {
                 if is_new {
                     if !settings.is_plain {
                         match settings.admit_first() {
@@ -346,7 +347,7 @@ where
                     Err(failed) => Some(failed),
                 }
             };
-            ready!(Self::drive(parts, cancel, state, cx, failed, permit))
+            ready!(Self::drive(parts, cancel, state, cx, &mut failed, &mut permit))
         };
         Poll::Ready(parts.operation.finish(result))
     }

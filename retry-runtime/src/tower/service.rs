@@ -202,7 +202,7 @@ where
             StateProjection::Plain { mut attempt, waits, source, layer } => 'call: {
                 let parts = layer.parts();
                 let retrier = &parts.retrier;
-                let failed = match attempt.as_mut().as_pin_mut() {
+                let failed = &mut match attempt.as_mut().as_pin_mut() {
                     Some(first) if !waits.has_waited() => {
                         match retrier.value(ready!(first.poll(cx)), &mut None) {
                             Ok(value) => break 'call Poll::Ready(Ok(value)),
@@ -269,7 +269,8 @@ where
                 progress = Some(Progress::of(driver));
             }
             let Some(progress) = &mut progress else { unreachable!("it has begun") };
-            progress.poll(first, sending, retrier.judge(&mut ()), Some(settings), Some(cx), failed)
+            let judge = retrier.judge(&mut ());
+            progress.poll(first, sending, judge, Some(settings), Some(cx), &mut failed)
         })
         .await
     }

@@ -106,7 +106,7 @@ where
         let when = when.as_mut().map(|when| when as _);
         let judge = Judge { common, rules, when, on_retry: &mut on_retry, cancel: None };
         let mut progress = Progress::of(driver.unwrap_or_else(|| settings.driver().blocking()));
-        match progress.poll(pin!(None), &mut operation, judge, Some(settings), None, failed) {
+        match progress.poll(pin!(None), &mut operation, judge, Some(settings), None, &mut failed) {
             Poll::Ready(end) => end,
             Poll::Pending => unreachable!("the thread sleeps during waits"),
         }

@@ -391,7 +391,7 @@ impl WorkflowFile {
 
     /// The policies of the steps and tasks, in the order of the file, each with the name of its
     /// place, then the policy of the items.
-    pub(crate) fn policies(&self) -> Vec<(String, Policy)> {
+    pub(crate) fn policies(&self) -> Vec<NamedPolicy> {
         let mut found = Vec::new();
         match &self.plan {
             WorkflowPlan::Standard(steps) => collect_policies("commands", steps, &mut found),
@@ -415,17 +415,27 @@ impl WorkflowFile {
         }
         if *self.error_policy.get_on_item_failure() == OnItemFailure::Retry {
             let policy = *self.error_policy.get_retry_config();
-            found.push(("error_policy (items that are re-queued)".to_owned(), policy));
+            let place = "error_policy (items that are re-queued)".to_owned();
+            found.push(NamedPolicy { place, policy, uncounted: Vec::new() });
         }
         found
     }
 }
 
-fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)>) {
+/// A policy of a file.
+pub(crate) struct NamedPolicy {
+    pub(crate) place: String,
+    pub(crate) policy: Policy,
+    /// The classes of failures that use up no attempt.
+    pub(crate) uncounted: Vec<&'static str>,
+}
+
+fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<NamedPolicy>) {
     for step in &steps.0 {
         let name = format!("{place}, {}", step.label);
         if let Some(&policy) = step.policy() {
-            found.push((name.clone(), policy));
+            let uncounted = step.uncounted();
+            found.push(NamedPolicy { place: name.clone(), policy, uncounted });
         }
         if let Some(handler) = step.after_failure.steps() {
             collect_policies(&format!("{name}, on_failure"), handler, found);

@@ -114,11 +114,11 @@ impl Graph {
         TextKind: 'static,
     {
         let policy = task.policy();
-        let Task { name, handler, needs, retrier, max_postponed, .. } = task;
+        let Task { name, handler, needs, retrier, postponement, .. } = task;
         let work = Closure::<(), _, D, (DeciderKind, TextKind)>::new(
             move |(), cx| handler(cx),
             retrier.with_policy(policy),
-            max_postponed,
+            postponement,
         );
         self.policies.push(policy);
         self.add(name, needs, work)

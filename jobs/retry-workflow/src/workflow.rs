@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use retry_runtime::matchers::Matchers;
-use retry_runtime::retrier::{Classified, Decider, ForError, Opaque, Readable};
-use retry_runtime::{Policy, Retrier, RetryConfig, RetryQuota, Shared};
+use retry_runtime::retrier::{Classified, Decider, ForError, Opaque, Readable, ReadsClass};
+use retry_runtime::{Class, Policy, Retrier, RetryConfig, RetryQuota, Shared};
 use serde::de::DeserializeOwned;
 
 use crate::engine::items::Items;
@@ -18,7 +18,10 @@ use crate::engine::source::JsonItems;
 use crate::item::context::ItemContext;
 use crate::job::error::WorkflowError;
 use crate::job::report::JobReport;
-use crate::workflow::closure::{Closure, MAX_POSTPONED, Payload, ReadsErrors};
+use crate::workflow::closure::{Closure, Payload, Postponement, ReadsErrors};
+
+/// The runner of a job, and its work.
+type Parts<I, H, D, Kinds> = (JobRunner, Closure<I, H, D, Kinds>);
 
 /// A job of many items: a closure handles each of them, with retries as a policy says, and a store
 /// keeps it until it has ended.
@@ -34,6 +37,7 @@ use crate::workflow::closure::{Closure, MAX_POSTPONED, Payload, ReadsErrors};
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+/// | [`uncounted`](Self::uncounted): failures that use up no attempt | none |
 /// | [`max_postponed`](Self::max_postponed): how long an item may come back later | 24 h |
 ///
 /// ```
@@ -77,7 +81,7 @@ use crate::workflow::closure::{Closure, MAX_POSTPONED, Payload, ReadsErrors};
 pub struct Workflow<D = Readable> {
     runner: JobRunner,
     retrier: Retrier<D>,
-    max_postponed: Duration,
+    postponement: Postponement,
 }
 
 impl Workflow {
@@ -100,7 +104,7 @@ impl Workflow {
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         let retrier = Retrier::new(Policy::new()).name(name.clone());
-        Self { runner: JobRunner::new(name), retrier, max_postponed: MAX_POSTPONED }
+        Self { runner: JobRunner::new(name), retrier, postponement: Postponement::DEFAULT }
     }
 }
 
@@ -226,8 +230,8 @@ impl<D> Workflow<D> {
     }
 
     fn with_retrier<N>(self, change: impl FnOnce(Retrier<D>) -> Retrier<N>) -> Workflow<N> {
-        let Self { runner, retrier, max_postponed } = self;
-        Workflow { runner, retrier: change(retrier), max_postponed }
+        let Self { runner, retrier, postponement } = self;
+        Workflow { runner, retrier: change(retrier), postponement }
     }
 
     /// Sets how often an item is tried, and how far apart. Default: 3 attempts, 1 s and 2 s apart.
@@ -265,7 +269,44 @@ impl<D> Workflow<D> {
     /// # }
     /// ```
     pub fn retry(self, config: impl Into<RetryConfig>) -> Self {
-        self.with_retrier(|retrier| retrier.with_config(&config.into()))
+        let mut config = config.into();
+        // The retrier would count the waits of a failure that uses up no attempt.
+        let uncounted = config.uncounted.take();
+        let mut workflow = self.with_retrier(|retrier| retrier.with_config(&config));
+        workflow.postponement.uncounted = uncounted.unwrap_or(workflow.postponement.uncounted);
+        workflow
+    }
+
+    /// Sets the classes of failures that use up no attempt, such as the 429 of a server that was
+    /// called too often. Default: none.
+    ///
+    /// An item that fails with one, and would be retried, is [postponed](ItemContext::postpone) for
+    /// the wait of its server, or of the policy, and at least 1 s. The job's breaker counts it, and
+    /// `max_retry_after` applies. Beyond [`max_postponed`](Self::max_postponed) it uses up an
+    /// attempt.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::{Class, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .retry(policy!(attempts = 3, backoff = fixed, initial_delay = "60s", max_delay = "60s"))
+    ///     .uncounted(Class::RATE_LIMIT)
+    ///     .max_postponed(Duration::from_secs(600))
+    ///     .run([1], |_: u32, _| async { Err::<(), _>("429 Too Many Requests") })
+    ///     .await?;
+    /// // Ten waits of a minute, and then three attempts.
+    /// assert_eq!((report.classes["rate_limit"], report.elapsed.as_secs()), (1, 720));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn uncounted(mut self, classes: Class) -> Self
+    where
+        D: ReadsClass,
+    {
+        self.postponement.uncounted = classes;
+        self
     }
 
     /// Pays for retries from this quota: a `&'static`, or an `Arc`. Default: no quota.
@@ -311,7 +352,7 @@ impl<D> Workflow<D> {
     /// # }
     /// ```
     pub fn max_postponed(mut self, most: Duration) -> Self {
-        self.max_postponed = most;
+        self.postponement.most = most;
         self
     }
 
@@ -399,10 +440,7 @@ impl<D> Workflow<D> {
         // here once more at the call, and once more at the `.await`.
         let source = JsonItems::new(items.into_source());
         Box::pin(async move {
-            self.check()?;
-            let Self { runner, retrier, max_postponed } = self;
-            let work =
-                Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier, max_postponed);
+            let (runner, work) = self.work::<I, H, (DeciderKind, TextKind)>(handler)?;
             runner.run(source, work).await
         })
     }
@@ -450,24 +488,23 @@ impl<D> Workflow<D> {
     {
         let job = job.to_owned();
         Box::pin(async move {
-            self.check()?;
-            let Self { runner, retrier, max_postponed } = self;
-            let work =
-                Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier, max_postponed);
+            let (runner, work) = self.work::<I, H, (DeciderKind, TextKind)>(handler)?;
             runner.resume(&job, work).await
         })
     }
 
-    fn check(&self) -> Result<(), WorkflowError> {
-        let policy = self.retrier.policy();
-        self.retrier.validate().map_err(WorkflowError::Policy)?;
+    /// Checks the settings, and splits them into the job's and those of its work.
+    fn work<I, H, Kinds>(self, handler: H) -> Result<Parts<I, H, D, Kinds>, WorkflowError> {
+        let Self { runner, retrier, postponement } = self;
+        let policy = retrier.policy();
+        retrier.validate().map_err(WorkflowError::Policy)?;
         if policy.get_deadline().is_some() {
             return Err(WorkflowError::Deadline);
         }
         if policy.is_hedged() {
             return Err(WorkflowError::Hedge);
         }
-        Ok(())
+        Ok((runner, Closure::new(handler, retrier, postponement)))
     }
 }
 

@@ -27,6 +27,8 @@ pub struct CallContext<'a> {
     pub(crate) timing: Option<Timing>,
     /// The time since the call first failed, for a call whose waits outlast the process.
     pub(crate) since_first: Option<Duration>,
+    /// The longest wait with which the failure uses up no attempt and no time, if it may.
+    pub(crate) postponable: Option<Duration>,
     /// Set if the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,
     /// Set if the call has been cancelled.
@@ -58,6 +60,7 @@ impl<'a> CallContext<'a> {
             quota: None,
             timing: None,
             since_first: None,
+            postponable: None,
             waits_for_breaker: false,
             is_cancelled: false,
             may_hedge: false,
@@ -72,11 +75,18 @@ impl<'a> CallContext<'a> {
         Self { is_evaluated: true, ..Self::by(site, policy) }
     }
 
-    /// Sets the breaker that admits the attempts.
-    #[inline(always)]
-    pub fn breaker(mut self, breaker: &'a CircuitBreaker) -> Self {
-        self.breaker = Some(breaker);
-        self
+    retry_rules::accessors! {
+        /// Sets the breaker that admits the attempts.
+        #[inline(always)]
+        pub fn breaker(self, breaker: &'a CircuitBreaker) -> Self { breaker: Some(breaker) }
+
+        /// Sets whether the call has been cancelled.
+        #[inline(always)]
+        pub fn cancelled(self, is_cancelled: bool) -> Self { is_cancelled: is_cancelled }
+
+        /// Sets the quota that pays for the retries.
+        #[inline(always)]
+        pub fn quota(self, quota: &'a RetryQuota) -> Self { quota: Some(quota) }
     }
 
     /// Makes the call wait when the breaker does not admit it.
@@ -86,24 +96,10 @@ impl<'a> CallContext<'a> {
         self
     }
 
-    /// Sets whether the call has been cancelled.
-    #[inline(always)]
-    pub fn cancelled(mut self, is_cancelled: bool) -> Self {
-        self.is_cancelled = is_cancelled;
-        self
-    }
-
     /// Allows attempts to run at once, as the policy says.
     #[inline(always)]
     pub fn may_hedge(mut self) -> Self {
         self.may_hedge = true;
-        self
-    }
-
-    /// Sets the quota that pays for the retries.
-    #[inline(always)]
-    pub fn quota(mut self, quota: &'a RetryQuota) -> Self {
-        self.quota = Some(quota);
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use retry_rules::file::{self, Draft, InvalidKeys, Keys};
 use retry_rules::matchers::{Covered, covered, never_retried};
 use retry_rules::suggest::shortened;
-use retry_rules::{Field, Fields, Policy, Style};
+use retry_rules::{Field, Fields, Policy, Rules, Style};
 use serde::de::value::{SeqAccessDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap as _;
@@ -191,6 +191,8 @@ pub struct RetryKeys {
     retry_on: Option<Vec<Matcher>>,
     abort_on: Option<Vec<Matcher>>,
     uncounted: Option<Vec<Matcher>>,
+    /// The rules that the settings may break.
+    pub spared: Rules,
 }
 
 impl Keys for RetryKeys {
@@ -248,7 +250,7 @@ impl RetryKeys {
                 return Err(InvalidKeys::new(key, format!("in `{key}`, {pair}")));
             }
         }
-        let bare_policy = self.draft.finish(style)?;
+        let bare_policy = self.draft.judge(self.draft.written(), self.spared, style)?;
         let uncounted = self.uncounted.map(|kinds| class_of(&kinds, self.retry_on.as_deref()));
         let uncounted =
             uncounted.transpose().map_err(|message| InvalidKeys::new("uncounted", message))?;

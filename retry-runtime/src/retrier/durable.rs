@@ -56,6 +56,7 @@ pub enum Decision {
 pub struct Failed<'a, E> {
     error: Result<&'a E, &'a Interrupted>,
     since_first: Duration,
+    postponable: Option<Duration>,
 }
 
 impl<'a, E> Failed<'a, E> {
@@ -68,7 +69,7 @@ impl<'a, E> Failed<'a, E> {
     /// also checked against that time, for a call that was not continued. `max_elapsed` counts from
     /// the first failure.
     pub fn after(since_first: Duration, error: &'a E) -> Self {
-        Self { error: Ok(error), since_first }
+        Self { error: Ok(error), since_first, postponable: None }
     }
 
     /// Creates the failure of an attempt that timed out.
@@ -85,7 +86,29 @@ impl<'a, E> Failed<'a, E> {
     /// assert_eq!(decision, Decision::GiveUp(Reason::Attempts));
     /// ```
     pub fn timed_out(since_first: Duration, interrupted: &'a Interrupted) -> Self {
-        Self { error: Err(interrupted), since_first }
+        Self { error: Err(interrupted), since_first, postponable: None }
+    }
+
+    retry_rules::accessors! {
+        /// Makes a failure that is retried use up neither an attempt nor the budget and
+        /// `max_elapsed`, unless its wait is longer than `longest`. [`CallState::uncounted`] counts
+        /// it.
+        ///
+        /// ```
+        /// use retry_runtime::durable::{CallState, Decision, Failed};
+        /// use retry_runtime::{Policy, Reason, Retrier};
+        /// use std::time::Duration;
+        ///
+        /// let retrier = Retrier::new(Policy::new().attempts(1));
+        /// let mut state = CallState::default();
+        /// let failed = || Failed::now(&"busy").postponable(Duration::from_secs(1));
+        /// let decision = retrier.decide(&mut state, &failed());
+        /// assert_eq!((decision, state.uncounted), (Decision::Wait(Duration::from_secs(1)), 1));
+        /// // The second wait is of 2 s.
+        /// assert_eq!(retrier.decide(&mut state, &failed()), Decision::GiveUp(Reason::Attempts));
+        /// ```
+        #[must_use]
+        pub fn postponable(self, longest: Duration) -> Self { postponable: Some(longest) }
     }
 }
 
@@ -134,17 +157,15 @@ impl<D, V> Retrier<D, V> {
         D: Decider<E, Kind>,
     {
         self.common.settings.warn();
-        let attempt = match failed.error {
-            Ok(error) => FailedAttempt::Error(error),
-            Err(interrupted) => FailedAttempt::Interrupted(interrupted),
-        };
+        let attempt = failed.error.map_or_else(FailedAttempt::Interrupted, FailedAttempt::Error);
         let rules = self.decider.rules();
         let wait_by = |number, due| rules.wait_by(&attempt, number, due, &mut ());
         let verdict = self.common.settings.verdict(rules, &attempt, None).waiting_by(&wait_by);
         let context = self.common.settings.context();
         // The state does not keep failures: a store has a history of its own.
         let end = context.end.with_history(0);
-        let context = CallContext { since_first: Some(failed.since_first), end, ..context };
+        let (since_first, postponable) = (Some(failed.since_first), failed.postponable);
+        let context = CallContext { since_first, postponable, end, ..context };
 
         let mut session = Session::<()>::resumed(*state);
         match session.failed(context, None, verdict) {

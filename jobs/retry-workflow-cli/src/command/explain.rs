@@ -10,6 +10,7 @@ use super::files;
 use super::outcome::CommandError;
 use super::screen::{Screen, Tone};
 use crate::explain::{self, Walk, WalkEnd};
+use crate::file::NamedPolicy;
 use crate::terminal::text::one_line;
 
 pub(super) fn explain(
@@ -51,19 +52,26 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
     if policies.is_empty() && !screen.json {
         screen.line("nothing in this file is retried: only steps with a `retry_config` are")?;
     }
-    for (i, (name, policy)) in policies.iter().enumerate() {
+    for (i, NamedPolicy { place, policy, uncounted }) in policies.iter().enumerate() {
         if screen.json {
             let mut object = as_json(policy);
-            object["name"] = json!(name);
+            object["name"] = json!(place);
+            if !uncounted.is_empty() {
+                object["uncounted"] = json!(uncounted);
+            }
             screen.object(&object)?;
             continue;
         }
         if i > 0 {
             screen.line("")?;
         }
-        let heading = screen.paint(Tone::Heading, one_line(name));
+        let heading = screen.paint(Tone::Heading, one_line(place));
         screen.line(heading)?;
         screen.lines(explain::text(policy, width))?;
+        if !uncounted.is_empty() {
+            let kinds = uncounted.join(", ");
+            screen.line(format_args!("\nuse up no attempt: {kinds}"))?;
+        }
     }
     Ok(())
 }

@@ -94,6 +94,9 @@ impl Steps {
                     (Ok(checkpoint), Pause::Postponed(wait)) => {
                         WorkOutcome::Postponed { wait, checkpoint: Some(checkpoint) }
                     }
+                    (Ok(checkpoint), Pause::Uncounted(wait)) => {
+                        WorkOutcome::Uncounted { wait, checkpoint: Some(checkpoint) }
+                    }
                     (Err(error), _) => WorkOutcome::Failed {
                         failure: Failure::new("other", format!("cannot be kept: {error}")),
                         reason: Reason::NotRetryable,

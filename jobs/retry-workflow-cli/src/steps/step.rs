@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retry_runtime::retrier::ForError;
-use retry_runtime::{Bound, Policy, Retrier, RetryConfig};
+use retry_runtime::{Bound, Class, Policy, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -44,6 +44,8 @@ pub(crate) struct Step {
     pub(crate) max_retry_after: Bound,
     /// The time for which an item may be postponed in a run before this step has failed.
     pub(crate) max_postponed: Bound,
+    /// The classes of failures that use up no attempt.
+    pub(super) uncounted: Class,
     /// Variables of this step only.
     pub(crate) env: Vec<(String, Template)>,
     /// Relative to the folder of the file.
@@ -222,6 +224,7 @@ impl Step {
             // As for a call: a step does not wait for longer just because it waits in a store.
             max_retry_after: Bound::Limited(once.get_max_retry_after()),
             max_postponed: MAX_POSTPONED,
+            uncounted: Class::empty(),
             env: Vec::new(),
             working_dir: None,
             when: None,
@@ -262,7 +265,15 @@ impl Step {
     }
 
     /// Sets how the step is retried, with its own `max_retry_after`.
-    pub(crate) fn retry(mut self, mut config: RetryConfig, codes: CodeMatchers) -> Self {
+    pub(crate) fn retry(
+        mut self,
+        mut config: RetryConfig,
+        codes: CodeMatchers,
+        postpones: bool,
+    ) -> Self {
+        self.uncounted = config.uncounted.unwrap_or_default();
+        // The limits of the retries do not count what is postponed.
+        config.uncounted.take_if(|_| postpones);
         config.bare_policy = config.bare_policy.with_max_retry_after(self.max_retry_after);
         self.retrier = retrier(&self.label, &config);
         if let Some(codes) = codes.retry_on {
@@ -271,6 +282,12 @@ impl Step {
         self.abort_on = codes.abort_on;
         self.is_retried = true;
         self
+    }
+
+    /// The kinds of failure that use up no attempt.
+    pub(crate) fn uncounted(&self) -> Vec<&'static str> {
+        let names = Class::NAMES.into_iter().chain([(Class::CONNECT, "connect")]);
+        names.filter(|(kind, _)| self.uncounted.contains(*kind)).map(|(_, name)| name).collect()
     }
 
     /// The retry policy, if the step has one.

@@ -67,6 +67,14 @@ fn the_policies_of_a_file_are_explained_in_turn() {
     assert!(told.contains("\n\ntasks, render\n2 attempts"), "{told}");
     let output = run(folder.path(), &["explain", "bad.yml"]);
     assert_eq!(output.status.code(), Some(2));
+    let step = "commands: { shell: x, retry_config: { uncounted: [rate_limit, timeout] } }\n";
+    std::fs::write(folder.path().join("uncounted.yml"), step).unwrap();
+    let output = run(folder.path(), &["explain", "uncounted.yml"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.ends_with("\n\nuse up no attempt: timeout, rate_limit\n"), "{told}");
+    let output = run(folder.path(), &["explain", "uncounted.yml", "--json"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains(r#""uncounted":["timeout","rate_limit"]"#), "{told}");
 }
 
 #[test]

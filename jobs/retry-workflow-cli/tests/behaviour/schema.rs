@@ -161,6 +161,10 @@ fn mistakes_that_an_editor_can_show_are_invalid_by_the_schema() {
             "commands: { shell: x, retry_config: { retry_on: [{ exit_code: 75 }, { exit_code: [64-78, 137] }] } }",
         ),
         (
+            "commands: { shell: x, retry_config: { uncounted: [{ pattern: x }] } }",
+            "commands: { shell: x, retry_config: { uncounted: [rate_limit, timeout] } }",
+        ),
+        (
             "commands: { shell: x, retry_config: { abort_on: [{ exit_code: 256 }] } }",
             "commands: { shell: x, retry_config: { abort_on: [{ exit_code: 64-78 }] } }",
         ),

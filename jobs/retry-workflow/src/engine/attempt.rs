@@ -228,7 +228,9 @@ fn record_outcome(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<Asked
         | WorkOutcome::Postponed { .. }
         | WorkOutcome::NotBegun { .. }
         | WorkOutcome::Released => permit.forgive(),
-        WorkOutcome::Retry { .. } | WorkOutcome::Failed { .. } => permit.failure(),
+        WorkOutcome::Retry { .. } | WorkOutcome::Uncounted { .. } | WorkOutcome::Failed { .. } => {
+            permit.failure();
+        }
     }
 }
 
@@ -260,9 +262,9 @@ impl ItemCheckpoint {
 fn with_json(outcome: WorkOutcome) -> WorkOutcome {
     let checkpoint = match &outcome {
         WorkOutcome::Retry { checkpoint, .. } => Some(checkpoint),
-        WorkOutcome::Postponed { checkpoint, .. } | WorkOutcome::NotBegun { checkpoint, .. } => {
-            checkpoint.as_ref()
-        }
+        WorkOutcome::Postponed { checkpoint, .. }
+        | WorkOutcome::Uncounted { checkpoint, .. }
+        | WorkOutcome::NotBegun { checkpoint, .. } => checkpoint.as_ref(),
         _ => None,
     };
     match checkpoint.map(|text| serde_json::from_str::<&RawValue>(text)) {
@@ -352,8 +354,9 @@ impl AttemptRunner {
             Some(Err(_)) => return Completion::released(key),
         };
         let probed = self.breaker.as_ref().filter(|breaker| breaker.is_half_open());
+        let (job, worker) = (Arc::clone(&self.job), Arc::clone(&self.worker));
         let given = WorkItem {
-            context: self.context(id, correlation, (run, attempt)),
+            context: ItemContext { correlation, run, attempt, ..ItemContext::new(job, id, worker) },
             payload: &payload,
             checkpoint: work.as_ref().or(place.as_ref()).map(|work| work.get().to_owned()),
             postponed: postponed_for,
@@ -376,7 +379,8 @@ impl AttemptRunner {
                 let completion = self.finished(item, end, measured, None);
                 Completion { not_begun: Some(why), ..completion }
             }
-            WorkOutcome::Postponed { wait, checkpoint } => {
+            WorkOutcome::Postponed { wait, checkpoint }
+            | WorkOutcome::Uncounted { wait, checkpoint } => {
                 // Without a checkpoint it continues where this attempt began.
                 let place = place.filter(|_| checkpoint.is_none());
                 let work = checkpoint.map(json).or(work);
@@ -483,8 +487,9 @@ impl AttemptRunner {
                     &self.worker,
                     Ok(&error),
                     &failure,
+                    None,
                 ) {
-                    NextStep::Retry { wait, state } => {
+                    NextStep::Retry { wait, state } | NextStep::Postpone { wait, state } => {
                         event.state = ItemState::Pending;
                         let (rounds, postponed_for) = (Some(*state), item.postponed_for);
                         let checkpoint = ItemCheckpoint {
@@ -515,25 +520,6 @@ impl AttemptRunner {
             failure: (!puts_back).then_some(event),
             stops,
             ..self.finished(item, end, measured, wait)
-        }
-    }
-
-    fn context(
-        &self,
-        id: String,
-        correlation: Option<String>,
-        (run, attempt): (u32, u32),
-    ) -> ItemContext {
-        ItemContext {
-            job: Arc::clone(&self.job),
-            id,
-            correlation,
-            run,
-            attempt,
-            worker: Arc::clone(&self.worker),
-            // Both are set by the work, if it has its own retries.
-            retries: 0,
-            postponed: None,
         }
     }
 

@@ -8,7 +8,7 @@ use retry_runtime::retrier::Decider;
 use retry_runtime::{Interrupted, Policy, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::work::WorkOutcome;
+use crate::engine::work::{SHORTEST_POSTPONEMENT, WorkOutcome, postponement};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 
@@ -36,7 +36,7 @@ use crate::item::failure::Failure;
 ///         };
 ///         let failure = Failure::from_error(&error);
 ///         let worker = item.context.worker();
-///         let next = RetryState::decide(state, &self.retrier, worker, Ok(&error), &failure);
+///         let next = RetryState::decide(state, &self.retrier, worker, Ok(&error), &failure, None);
 ///         AttemptReport::new(next.into_outcome(failure.clone())).record(timer.failed(failure))
 ///     }
 /// }
@@ -54,7 +54,8 @@ use crate::item::failure::Failure;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RetryState {
     call: CallState,
-    first_failed: Timestamp,
+    /// The first failure that counts.
+    first_failed: Option<Timestamp>,
     /// The end of the last postponement, if no attempt has begun since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     postponed_until: Option<Timestamp>,
@@ -66,7 +67,7 @@ pub struct RetryState {
 
 /// The step after a failure.
 ///
-/// Another attempt follows or does not follow, so no variant will be added.
+/// Another attempt follows, counted or not, or none does, so no variant will be added.
 #[derive(Clone, Debug)]
 pub enum NextStep {
     /// Another attempt.
@@ -76,6 +77,13 @@ pub enum NextStep {
         /// The state for the next attempt.
         state: Box<RetryState>,
     },
+    /// Another attempt, after a failure that uses up none.
+    Postpone {
+        /// The wait before it, of at least 1 s.
+        wait: Duration,
+        /// The state for the next attempt, once [`RetryState::postpone`] has left this one out.
+        state: Box<RetryState>,
+    },
     /// No further attempt, for this reason.
     GiveUp(Reason),
 }
@@ -83,12 +91,15 @@ pub enum NextStep {
 impl NextStep {
     /// Turns it into the outcome of the failed attempt.
     pub fn into_outcome(self, failure: Failure) -> WorkOutcome {
-        match self {
-            Self::GiveUp(reason) => WorkOutcome::Failed { failure, reason },
-            Self::Retry { wait, state } => match serde_json::to_string(&state) {
-                Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
-                Err(_) => WorkOutcome::Failed { failure, reason: Reason::NotRetryable },
-            },
+        let (wait, state, is_counted) = match self {
+            Self::GiveUp(reason) => return WorkOutcome::Failed { failure, reason },
+            Self::Retry { wait, state } => (wait, state, true),
+            Self::Postpone { wait, state } => (wait, state, false),
+        };
+        match serde_json::to_string(&state) {
+            Ok(checkpoint) if is_counted => WorkOutcome::Retry { wait, checkpoint },
+            Ok(checkpoint) => WorkOutcome::Uncounted { wait, checkpoint: Some(checkpoint) },
+            Err(_) => WorkOutcome::Failed { failure, reason: Reason::NotRetryable },
         }
     }
 }
@@ -96,31 +107,44 @@ impl NextStep {
 impl RetryState {
     /// Decides what follows a failure: an error, or an attempt that was cut off. `state` is the
     /// state of the previous attempt, `None` after the first one; `worker` makes this attempt.
+    ///
+    /// `postponable` is `None` if the failure counts. Otherwise it uses up no attempt if it is
+    /// retried after a wait of at most this time, such as what is left of a `max_postponed`.
     pub fn decide<M, E, Kind>(
         state: Option<Self>,
         retrier: &Retrier<M>,
         worker: &str,
         error: Result<&E, &Interrupted>,
         failure: &Failure,
+        postponable: Option<Duration>,
     ) -> NextStep
     where
         M: Decider<E, Kind>,
     {
         let now = Timestamp::now();
-        let first_failed = state.as_ref().map_or(now, |state| state.first_failed);
-        let mut call = state.map(|state| state.call).unwrap_or_default();
-        let since_first = now.since(first_failed);
-        let failed = match error {
+        let first_failed = state.as_ref().and_then(|state| state.first_failed);
+        let before = state.map(|state| state.call).unwrap_or_default();
+        let since_first = first_failed.map_or(Duration::ZERO, |first| now.since(first));
+        let mut failed = match error {
             Ok(error) => Failed::after(since_first, error),
             Err(interrupted) => Failed::timed_out(since_first, interrupted),
         };
+        if let Some(longest) = postponable.filter(|longest| *longest >= SHORTEST_POSTPONEMENT) {
+            failed = failed.postponable(longest);
+        }
+        let mut call = before;
         match retrier.decide(&mut call, &failed) {
             Decision::Wait(wait) => {
+                let is_counted = postponable.is_none() || call.uncounted == before.uncounted;
+                let first_failed = first_failed.or(is_counted.then_some(now));
                 let (worker, failure) = (worker.to_owned(), failure.clone().without_output());
-                let postponed_until = None;
-                let state = Self { call, first_failed, postponed_until, worker, failure };
-                let state = Box::new(state);
-                NextStep::Retry { wait, state }
+                let state = Self { call, first_failed, postponed_until: None, worker, failure };
+                let mut state = Box::new(state);
+                if is_counted {
+                    return NextStep::Retry { wait, state };
+                }
+                state.call.waited = before.waited;
+                NextStep::Postpone { wait: postponement(wait), state }
             }
             Decision::GiveUp(reason) => NextStep::GiveUp(reason),
         }
@@ -133,7 +157,7 @@ impl RetryState {
         if *self.worker == *worker {
             return None;
         }
-        let elapsed = Timestamp::now().since(self.first_failed);
+        let elapsed = Timestamp::now().since(self.first_failed?);
         let is_over = |limit: Option<Duration>| limit.is_some_and(|limit| elapsed > limit);
         if is_over(policy.get_budget()) {
             Some(Reason::Budget)
@@ -153,13 +177,13 @@ impl RetryState {
     ///
     /// let retrier = Retrier::new(Policy::new().max_elapsed(Duration::from_secs(60)));
     /// let failure = Failure::new("other", "busy");
-    /// let next = RetryState::decide(None, &retrier, "worker-1", Ok(&"busy"), &failure);
+    /// let next = RetryState::decide(None, &retrier, "worker-1", Ok(&"busy"), &failure, None);
     /// let NextStep::Retry { mut state, .. } = next else { panic!("{next:?}") };
     /// // The resource is not ready, and the call comes back in an hour.
     /// state.postpone(Duration::from_millis(20), Duration::from_secs(3600));
     /// ```
     pub fn postpone(&mut self, took: Duration, wait: Duration) {
-        self.first_failed = self.first_failed + took + wait;
+        self.first_failed = self.first_failed.map(|first| first + took + wait);
         self.postponed_until = Some(Timestamp::now() + wait);
     }
 
@@ -167,7 +191,8 @@ impl RetryState {
     /// [`Job::make_due`](crate::Job::make_due), only the time that has passed is left out.
     pub fn resume(&mut self) {
         if let Some(until) = self.postponed_until.take() {
-            self.first_failed = self.first_failed - until.since(Timestamp::now());
+            let rest = until.since(Timestamp::now());
+            self.first_failed = self.first_failed.map(|first| first - rest);
         }
     }
 

@@ -102,7 +102,7 @@ pub(crate) const POSTPONED: &str = "postponed";
 
 /// The shortest wait of a postponed attempt, so that an item that is never ready does not keep a
 /// worker busy.
-const SHORTEST_POSTPONEMENT: Duration = Duration::from_secs(1);
+pub(crate) const SHORTEST_POSTPONEMENT: Duration = Duration::from_secs(1);
 
 /// Returns how long an attempt that asks to be postponed for `wait` waits: at least 1 s.
 pub fn postponement(wait: Duration) -> Duration {
@@ -342,6 +342,14 @@ pub enum WorkOutcome {
         wait: Duration,
         /// The state for the next attempt: [`WorkItem::checkpoint`]. JSON; an item
         /// whose checkpoint is anything else fails. `None`: what this attempt got.
+        checkpoint: Option<String>,
+    },
+    /// The attempt failed, but uses up none: as after `Postponed`, its number is used again, and
+    /// the history has one row for all such failures in a row. The breaker of the job counts it.
+    Uncounted {
+        /// The wait before the next attempt.
+        wait: Duration,
+        /// The state for the next attempt, as in `Postponed`.
         checkpoint: Option<String>,
     },
     /// The attempt was cut off because this process is about to stop: the item is put back as if it

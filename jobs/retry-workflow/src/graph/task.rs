@@ -4,13 +4,13 @@ use std::future::Future;
 use std::time::Duration;
 
 use retry_runtime::matchers::Matchers;
-use retry_runtime::retrier::Readable;
-use retry_runtime::{Policy, Retrier};
+use retry_runtime::retrier::{Readable, ReadsClass};
+use retry_runtime::{Class, Policy, Retrier};
 
 use super::task_keys::{self, MAX_RETRIES, MAX_RETRY_DELAY, RETRY_DELAY};
 use crate::item::context::ItemContext;
 use crate::item::one_or_many::OneOrMany;
-use crate::workflow::closure::MAX_POSTPONED;
+use crate::workflow::closure::Postponement;
 
 /// A task: a name, a handler, what it needs, and how often it is tried.
 ///
@@ -20,6 +20,7 @@ use crate::workflow::closure::MAX_POSTPONED;
 /// | [`max_retries`](Self::max_retries): retries, not attempts | 3 |
 /// | [`retry_delay`](Self::retry_delay): the first wait; each further one is twice as long | 1 s |
 /// | [`max_retry_delay`](Self::max_retry_delay) | 300 s |
+/// | [`uncounted`](Self::uncounted): failures that use up no attempt | none |
 /// | [`max_postponed`](Self::max_postponed): how long it may come back later | 24 h |
 ///
 /// ```
@@ -43,7 +44,7 @@ pub struct Task<H, D = Readable> {
     max_retries: u32,
     retry_delay: Duration,
     max_retry_delay: Duration,
-    pub(super) max_postponed: Duration,
+    pub(super) postponement: Postponement,
     pub(super) retrier: Retrier<D>,
 }
 
@@ -76,7 +77,7 @@ impl<H> Task<H> {
             max_retries: MAX_RETRIES,
             retry_delay: RETRY_DELAY,
             max_retry_delay: MAX_RETRY_DELAY,
-            max_postponed: MAX_POSTPONED,
+            postponement: Postponement::DEFAULT,
         }
     }
 
@@ -182,7 +183,32 @@ impl<H, D> Task<H, D> {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn max_postponed(self, most: Duration) -> Self { max_postponed: most }
+        pub fn max_postponed(self, most: Duration) -> Self { postponement.most: most }
+    }
+
+    /// Sets the classes of failures that use up no attempt, as
+    /// [`Workflow::uncounted`](crate::Workflow::uncounted) does. Default: none.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::{Class, Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let upload = Task::new("upload", |_| async { Err::<(), _>("429 Too Many Requests") })
+    ///     .max_retries(0)
+    ///     .uncounted(Class::RATE_LIMIT)
+    ///     .max_postponed(Duration::from_secs(7));
+    /// // It waits 1 s, 2 s and 4 s.
+    /// assert_eq!(Graph::new("publish").task(upload).run().await?.elapsed.as_secs(), 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn uncounted(mut self, classes: Class) -> Self
+    where
+        D: ReadsClass,
+    {
+        self.postponement.uncounted = classes;
+        self
     }
 
     pub(super) fn policy(&self) -> Policy {

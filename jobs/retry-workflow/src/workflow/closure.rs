@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use retry_runtime::durable::Describes;
 use retry_runtime::retrier::Decider;
-use retry_runtime::{Interrupted, Reason, Retrier};
+use retry_runtime::{Class, Interrupted, Reason, Retrier};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::engine::retry_state::RetryState;
+use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
     AttemptReport, AttemptTimer, POSTPONED, Work, WorkItem, WorkOutcome, postponement,
 };
@@ -62,17 +62,27 @@ impl<D, E, DeciderKind, TextKind> ReadsErrors<E, DeciderKind, TextKind> for D wh
 pub(crate) struct Closure<I, H, D, Kinds> {
     handler: H,
     retrier: Retrier<D>,
-    /// The longest that an item may be postponed in a run.
-    max_postponed: Duration,
+    postponement: Postponement,
     kinds: PhantomData<fn(I) -> Kinds>,
 }
 
-/// The time for which an item may be postponed in a run, unless it is set.
-pub(crate) const MAX_POSTPONED: Duration = Duration::from_secs(24 * 60 * 60);
+/// When an item comes back without using up an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Postponement {
+    /// The time for which an item may be postponed in a run.
+    pub(crate) most: Duration,
+    /// The classes of failures that postpone it.
+    pub(crate) uncounted: Class,
+}
+
+impl Postponement {
+    pub(crate) const DEFAULT: Self =
+        Self { most: Duration::from_secs(24 * 60 * 60), uncounted: Class::empty() };
+}
 
 impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {
-    pub(crate) fn new(handler: H, retrier: Retrier<D>, max_postponed: Duration) -> Self {
-        Self { handler, retrier, max_postponed, kinds: PhantomData }
+    pub(crate) fn new(handler: H, retrier: Retrier<D>, postponement: Postponement) -> Self {
+        Self { handler, retrier, postponement, kinds: PhantomData }
     }
 }
 
@@ -118,45 +128,45 @@ where
                 Err(_) => Err(Err(Interrupted::timeout(limit))),
             },
         };
-        let (failure, error) = match &result {
+        let (mut failure, class, error) = match &result {
             Ok(_) => {
                 if let Some(state) = &state {
                     state.succeeded(&self.retrier);
                 }
                 return AttemptReport::succeeded(timer, None);
             }
-            Err(Ok(error)) => (Failure::described(self.retrier.describe(error)), Ok(error)),
-            Err(Err(cut)) => (Failure::from_error(cut), Err(cut)),
+            Err(Ok(error)) => {
+                let description = self.retrier.describe(error);
+                let class = description.class;
+                (Failure::described(description), class, Ok(error))
+            }
+            Err(Err(cut)) => (Failure::from_error(cut), Class::TIMEOUT, Err(cut)),
         };
-        let mut failure = failure;
         let wait = Duration::from_nanos(asked.load(Ordering::Relaxed));
+        let rest = self.postponement.most.saturating_sub(postponed);
+        let mut uncounted = class.intersects(self.postponement.uncounted).then_some(rest);
         if error.is_ok() && !wait.is_zero() {
             let wait = postponement(wait);
-            if postponed.saturating_add(wait) <= self.max_postponed {
-                return postpone(wait, state, failure, timer);
+            if wait <= rest {
+                let checkpoint = state.and_then(|mut state| {
+                    state.postpone(timer.elapsed(), wait);
+                    serde_json::to_string(&state).ok()
+                });
+                let outcome = WorkOutcome::Postponed { wait, checkpoint };
+                return AttemptReport::new(outcome).record(timer.failed(failure));
             }
             POSTPONED.clone_into(&mut failure.class);
+            uncounted = None;
         }
         let record = timer.failed(failure.clone());
         let asked = error.ok().and_then(|error| self.retrier.asked_wait(error));
-        let next = RetryState::decide(state, &self.retrier, &worker, error, &failure);
+        let mut next =
+            RetryState::decide(state, &self.retrier, &worker, error, &failure, uncounted);
+        if let NextStep::Postpone { wait, state } = &mut next {
+            state.postpone(timer.elapsed(), *wait);
+        }
         AttemptReport::new(next.into_outcome(failure)).asked_wait(asked).record(record)
     }
-}
-
-/// The report of an attempt that is not ready.
-fn postpone(
-    wait: Duration,
-    state: Option<RetryState>,
-    failure: Failure,
-    timer: AttemptTimer,
-) -> AttemptReport {
-    let checkpoint = state.and_then(|mut state| {
-        state.postpone(timer.elapsed(), wait);
-        serde_json::to_string(&state).ok()
-    });
-    let outcome = WorkOutcome::Postponed { wait, checkpoint };
-    AttemptReport::new(outcome).record(timer.failed(failure))
 }
 
 /// The name of a type without its path.

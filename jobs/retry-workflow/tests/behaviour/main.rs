@@ -25,5 +25,6 @@ mod store_file;
 mod store_model;
 mod store_property;
 mod store_sharing;
+mod uncounted;
 mod waking;
 mod workflow;

@@ -1,6 +1,6 @@
 //! Items that are not ready, and come back later without using up an attempt.
 
-mod scenario;
+pub(crate) mod scenario;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! `status`: the progress of a job, what it is waiting for, and what to do about it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,10 +10,10 @@ use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
-use crate::terminal::text::{argument, failed, moment, one_line, percent, thousands};
+use crate::terminal::text::{argument, count, failed, moment, one_line, percent, thousands};
 use retry_workflow::job::{PendingRequest, Unit};
 use retry_workflow::words::total;
-use retry_workflow::{Counts, Job, Store};
+use retry_workflow::{Counts, Filter, ItemRecord, ItemState, Job, Store, work};
 
 /// The refresh interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,7 +27,12 @@ struct Status {
     is_finish_due: bool,
     /// The process that runs them.
     finishes: Option<u32>,
+    /// How often the items that wait were postponed, by the class of the failure.
+    postponed: BTreeMap<String, u64>,
 }
+
+/// Among more waiting items, none are searched for postponed ones.
+const MOST_SEARCHED: u64 = 1_000;
 
 /// Shows a job; with `None`, the latest one that is not the `reduce` of another job. With `watch`,
 /// refreshes the display until the job has ended.
@@ -67,11 +73,15 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         is_unfinished: runner::is_unfinished(store, &job).await?,
         job: JobSummary::load(store, &job).await?,
         reduce,
+        postponed: postponed(store, &job).await?,
     };
     if screen.json {
         let mut object = json!(status.job);
         if is_finish_due {
             object["on_finish"] = json!("due");
+        }
+        if !status.postponed.is_empty() {
+            object["postponed"] = json!(status.postponed);
         }
         if let Some(reduce) = &status.reduce {
             object["reduce"] = json!(reduce);
@@ -81,6 +91,20 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         status.text(screen)?;
     }
     Ok(status.is_unfinished && status.job.status == "running")
+}
+
+async fn postponed(store: &dyn Store, job: &Job) -> Result<BTreeMap<String, u64>, CommandError> {
+    let mut times = BTreeMap::new();
+    let add = |item: ItemRecord| {
+        if let Some(failure) = work::postponed(&item).and_then(|row| row.failure) {
+            *times.entry(failure.class).or_default() += u64::from(failure.times);
+        }
+    };
+    if store.counts(&job.id).await?.pending <= MOST_SEARCHED {
+        let waiting = Filter::job(&job.id).states([ItemState::Pending]);
+        store.each_item(&waiting, add).await?;
+    }
+    Ok(times)
 }
 
 async fn latest(store: &dyn Store, flag: &str) -> Result<Job, CommandError> {
@@ -95,7 +119,7 @@ async fn latest(store: &dyn Store, flag: &str) -> Result<Job, CommandError> {
 
 impl Status {
     fn text(&self, screen: &mut Screen) -> Result<(), CommandError> {
-        let Self { job, reduce, is_unfinished, is_finish_due, finishes } = self;
+        let Self { job, reduce, is_unfinished, is_finish_due, finishes, postponed } = self;
         let flag = screen.flag.clone();
         let counts = &job.counts;
         screen.line(format_args!("job       {}", one_line(&job.id)))?;
@@ -124,6 +148,10 @@ impl Status {
         ))?;
         if let Some(reduce) = reduce {
             reduce_line(reduce, screen)?;
+        }
+        for (class, times) in postponed {
+            let class = one_line(class);
+            screen.line(format_args!("postponed {}: {class}", count(*times, "time")))?;
         }
         for (word, text) in job.waits.lines(counts, job.unit, screen.now) {
             screen.line(format_args!("{word:<10}{text}"))?;

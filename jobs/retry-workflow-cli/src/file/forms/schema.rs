@@ -110,6 +110,10 @@ fn retry_key(name: &'static str) -> Value {
         "timeout" => key(&bound("timeout"), "Bounds one attempt: a duration, or seconds"),
         "retry_on" => named("matchers", "Which failures are retried [default: every one]"),
         "abort_on" => named("matchers", "Which failures are not retried, whatever retry_on says"),
+        "uncounted" => key(
+            &json!({ "allOf": [reference("matchers")], "items": { "type": "string" } }),
+            "Kinds of failure that use up no attempt: they postpone the item [default: none]",
+        ),
         "on_failure" => step_key("on_failure"),
         _ => {
             let option = POLICY.iter().find(|option| option.keys.contains(&name));

@@ -7,7 +7,7 @@ use regex::Regex;
 use retry_rules::file::{Keys as _, first_name};
 use retry_rules::suggest::shortened;
 use retry_runtime::file::{Draft, Span};
-use retry_runtime::{Bound, RetryConfig, RetryKeys, Style};
+use retry_runtime::{Bound, RetryConfig, RetryKeys, Rule, Rules, Style};
 
 use super::keys::STEP;
 use super::step_text::step_text;
@@ -32,7 +32,7 @@ const MAX_RETRY_AFTER: &str = "max_retry_after";
 /// The key of a step that bounds how long it may be postponed.
 const MAX_POSTPONED: &str = "max_postponed";
 
-/// The kinds of failure that use up no attempt of a call.
+/// The kinds of failure that use up no attempt.
 const UNCOUNTED: &str = "uncounted";
 
 /// The key of the error policy for its breaker.
@@ -42,7 +42,7 @@ const CIRCUIT_BREAKER: &str = "circuit_breaker";
 const ON_FAILURE: &str = "on_failure";
 
 /// The keys that a `retry_config` of a step must not have, and why.
-pub(super) const REJECTED: [(&[&str], &str); 6] = [
+pub(super) const REJECTED: [(&[&str], &str); 5] = [
     (
         &["deadline"],
         "a `deadline` bounds a call in one process, but a step may wait in its store for days: use \
@@ -53,11 +53,6 @@ pub(super) const REJECTED: [(&[&str], &str); 6] = [
         &["hedge", "max_hedges"],
         "a hedge begins a second attempt while the first one runs, but a step is worked on once at \
          a time: remove it",
-    ),
-    (
-        &[UNCOUNTED],
-        "`uncounted` is for calls in one process: a step counts each failed attempt; exit with 75 \
-         to postpone it instead, which uses up none",
     ),
     (
         &[MAX_RETRY_AFTER],
@@ -106,6 +101,9 @@ static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 const SIGNS: [&str; 3] = ["$item.", "$map.", "{{"];
+
+const ENDLESS: &str = "this step cannot be postponed, so failures that use up no attempt may never \
+                       end: add a `max_elapsed`, or a `retry_budget` and waits longer than 0s";
 
 const PIPED: &str = "a shell reads its code from the output of this step, and a value in it could \
                      run as code: pass values as arguments, as in `sh -c 'echo \"$1\"' sh \
@@ -223,7 +221,8 @@ impl Forms<'_> {
         let then = AvailableValues { last: true, ..own };
         step.on_success = node.get("on_success").map(|node| self.script_or_steps(node, then));
         let config = node.get("retry_config");
-        let (retry, codes) = config.map(|config| self.retry_config(config)).unwrap_or_default();
+        let retry = config.map(|config| self.retry_config(config, available.postpones));
+        let (retry, codes) = retry.unwrap_or_default();
         let inner = AvailableValues { error: true, postpones: false, ..own };
         let inside = config.and_then(|config| config.get(ON_FAILURE));
         step.after_failure = match (node.get(ON_FAILURE), inside) {
@@ -235,7 +234,7 @@ impl Forms<'_> {
             (None, None) => Some(AfterFailure::Stop),
         }?;
         let step = match retry {
-            Some(retry) => step.retry(retry, codes),
+            Some(retry) => step.retry(retry, codes, available.postpones),
             None => step,
         };
         let sets = |name: &str| step.env.iter().any(|(own, _)| own == name);
@@ -361,8 +360,12 @@ impl Forms<'_> {
         }
     }
 
-    /// Reads how a step is retried.
-    fn retry_config(&mut self, config: &Node) -> (Option<RetryConfig>, CodeMatchers) {
+    /// Reads how a step is retried that may come back later, or not.
+    fn retry_config(
+        &mut self,
+        config: &Node,
+        postpones: bool,
+    ) -> (Option<RetryConfig>, CodeMatchers) {
         self.needs_delays(config);
         for (keys, why) in REJECTED {
             if let Some(node) = keys.iter().find_map(|key| config.get(key)) {
@@ -386,13 +389,21 @@ impl Forms<'_> {
         } else {
             self.unexpected(config, "a map of retry settings, such as { attempts: 3 }")
         };
-        let mut read = keys.and_then(|keys| {
+        let mut read = keys.and_then(|mut keys| {
+            // `max_postponed` bounds it, or the message below says what does.
+            keys.spared = Rules::NONE.with(Rule::UncountedUnbounded);
             let read = keys.finish(Style::Command);
             self.parsed(read.map_err(|invalid| config.mistake_at(invalid.keys(), &invalid)))
         });
         if let Some(retry) = &mut read {
             retry.retry_on.take_if(|_| retry_alone);
             retry.abort_on.take_if(|_| abort_alone);
+            if let Some(uncounted) = config.get(UNCOUNTED)
+                && !postpones
+                && !retry.bare_policy.is_bounded_by_time()
+            {
+                self.wrong(uncounted.span, ENDLESS);
+            }
         }
         (read, codes)
     }
@@ -432,7 +443,7 @@ impl Forms<'_> {
             let name = key.name.as_str();
             if let Some(known) = keys.iter().find(|key| first_name(key) == first_name(name)) {
                 self.either(node, known, name);
-            } else if ![MAX_POSTPONED, CIRCUIT_BREAKER, UNCOUNTED].contains(&name) {
+            } else if ![MAX_POSTPONED, CIRCUIT_BREAKER].contains(&name) {
                 // These are reported by themselves.
                 keys.push(name);
             }

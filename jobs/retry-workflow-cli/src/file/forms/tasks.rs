@@ -68,7 +68,7 @@ impl Forms<'_> {
                 let policy = node.parse_only::<TaskKeys>(TASK_STYLE, &[]).and_then(|keys| {
                     keys.policy().map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
                 });
-                step = step.retry(self.parsed(policy)?.into(), CodeMatchers::default());
+                step = step.retry(self.parsed(policy)?.into(), CodeMatchers::default(), true);
             }
         }
         Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps::new(vec![step]) })

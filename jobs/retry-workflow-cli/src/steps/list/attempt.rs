@@ -34,6 +34,8 @@ pub(super) enum Pause {
     Retry(Duration),
     /// A wait that uses up no attempt, because a step is not ready.
     Postponed(Duration),
+    /// A wait after a failure that uses up no attempt.
+    Uncounted(Duration),
 }
 
 /// The exit status of a step that is not ready: the status of a temporary failure, `EX_TEMPFAIL`.
@@ -157,7 +159,8 @@ impl<'a> Attempt<'a> {
         if self.shortage.is_some() {
             return StepEnd::Again(Pause::Retry(Duration::ZERO), retry_state);
         }
-        let not_ready = self.not_ready(step, &error);
+        let rest = self.postponable(step);
+        let not_ready = rest.and_then(|rest| not_ready(&error, rest));
         if let Some(Ok(wait)) = not_ready {
             self.failed(&step.label, timer, &mut error, None);
             self.uncounted = timer.elapsed();
@@ -169,6 +172,8 @@ impl<'a> Attempt<'a> {
         let class = not_ready.map(|_| POSTPONED);
         self.note_wait(retrier.asked_wait(&error));
         let failure = self.failed(&step.label, timer, &mut error, class);
+        let is_uncounted = || retrier.describe(&error).class.intersects(step.uncounted);
+        let uncounted = rest.filter(|_| not_ready.is_none() && is_uncounted());
         let reason = match self.timed_out() {
             Some(_) => Reason::Deadline,
             None if step.is_final(&error) => Reason::NotRetryable,
@@ -179,9 +184,15 @@ impl<'a> Attempt<'a> {
                     self.cx.worker(),
                     Ok(&error),
                     &failure,
+                    uncounted,
                 ) {
                     NextStep::Retry { wait, state } => {
                         return StepEnd::Again(Pause::Retry(wait), Some(*state));
+                    }
+                    NextStep::Postpone { wait, mut state } => {
+                        self.uncounted = timer.elapsed();
+                        state.postpone(timer.elapsed(), wait);
+                        return StepEnd::Again(Pause::Uncounted(wait), Some(*state));
                     }
                     NextStep::GiveUp(reason) => reason,
                 }
@@ -244,15 +255,10 @@ impl<'a> Attempt<'a> {
         Err(StepError::bad_output(status, written, self.workspace.excerpt, masks))
     }
 
-    /// Returns how long a step that is not ready is postponed; an error if that would be for too
-    /// long, and `None` if it has failed in any other way.
-    fn not_ready(&self, step: &Step, error: &StepError) -> Option<Result<Duration, ()>> {
-        let before = self.terms.postponed?;
-        let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
-        let wait = postponement(wait);
-        let most = step.max_postponed.limit();
-        let is_within = most.is_none_or(|most| before.saturating_add(wait) <= most);
-        Some(is_within.then_some(wait).ok_or(()))
+    /// Returns how long a step may still be postponed, if it can be at its place.
+    fn postponable(&self, step: &Step) -> Option<Duration> {
+        let most = step.max_postponed.limit().unwrap_or(Duration::MAX);
+        Some(most.saturating_sub(self.terms.postponed?))
     }
 
     /// Runs a command of a step that has been retried `retries` times.
@@ -384,4 +390,12 @@ impl<'a> Attempt<'a> {
     pub(super) fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
         self.records.push(timer.failed(failure).step(label));
     }
+}
+
+/// Returns how long a step that is not ready is postponed; an error if that would be for longer
+/// than `rest`, and `None` if it has failed in any other way.
+fn not_ready(error: &StepError, rest: Duration) -> Option<Result<Duration, ()>> {
+    let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
+    let wait = postponement(wait);
+    Some(if wait <= rest { Ok(wait) } else { Err(()) })
 }

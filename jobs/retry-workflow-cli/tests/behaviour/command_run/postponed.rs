@@ -1,4 +1,5 @@
-//! Steps that are not ready: they exit with 75 and say when to come back.
+//! Steps that come back without using up an attempt: they exit with 75 and say when, or fail with a
+//! class that is uncounted.
 
 use serde_json::Value;
 
@@ -34,6 +35,7 @@ fn an_item_comes_back_at_its_step_and_uses_up_no_attempt() {
         let shown = history(&place, "a");
         assert_eq!((shown.len(), &shown[0]["outcome"]), (1, &"postponed".into()));
         assert_eq!((&shown[0]["failure"]["times"], &shown[0]["wait"]), (&2.into(), &2.into()));
+        place.ends(0, &["status"]).says("\npostponed 2 times: server_error\n");
         let says = "postponed 2 times after ";
         place
             .ends(0, &["items", "show", "a"])
@@ -164,4 +166,77 @@ fn the_time_limit_of_an_item_does_not_count_it() {
     let place = place(&file).script("ask.sh", &slow);
     place.ends(0, &["run", "job.yml"]);
     assert_eq!(place.read("log").matches("ask").count(), 4);
+}
+
+/// Is limited until it was called `$1` times.
+const LIMITED: &str = "echo ask >> log; [ $(grep -c ask log) -lt $1 ] || exit 0\n\
+                       echo '429 Too Many Requests' >&2; echo ${2:-0} > \"$RETRY_WORKFLOW_RETRY_AFTER\"\n\
+                       exit 22";
+
+fn limited(step: &str) -> Place {
+    Place::with(&map(step)).items(&["a"]).script("ask.sh", LIMITED)
+}
+
+#[test]
+fn five_rate_limits_use_up_none_of_three_attempts() {
+    let retry = "retry_config: { attempts: 3, initial_delay: 1ms, uncounted: [rate_limit] }";
+    for store in stores() {
+        let place = limited(&format!("{{ exec: ['./ask.sh', '6'], {retry} }}")).on(store);
+        place.ends(0, &["run", "job.yml"]).says("1 succeeded, of 1").says("attempts  1");
+        assert_eq!(place.read("log"), format!("prepare\n{}", "ask\n".repeat(6)));
+        let shown = history(&place, "a");
+        assert_eq!(
+            (&shown[0]["outcome"], &shown[0]["failure"]["times"]),
+            (&"postponed".into(), &5.into())
+        );
+        place
+            .ends(0, &["items", "show", "a"])
+            .says("1. postponed 5 times after ")
+            .says("rate_limit: ");
+        assert_eq!(shown[1]["attempt"], 1);
+    }
+}
+
+#[test]
+fn a_limit_that_never_ends_is_a_failure_after_max_postponed() {
+    let retry = "retry_config: { attempts: 2, initial_delay: 1ms, uncounted: [rate_limit] }";
+    let place =
+        limited(&format!("{{ exec: ['./ask.sh', '99', '1'], max_postponed: 2s, {retry} }}"));
+    place.ends(3, &["run", "job.yml"]).says("failures  rate_limit 1").says("attempts  2");
+    assert_eq!(place.read("log").matches("ask").count(), 4);
+}
+
+#[test]
+fn max_retry_after_ends_an_uncounted_failure() {
+    let retry = "retry_config: { attempts: 2, uncounted: [rate_limit] }, max_retry_after: 30s";
+    let place = limited(&format!("{{ exec: ['./ask.sh', '99', '60'], {retry} }}"));
+    place.ends(3, &["run", "job.yml"]).says("attempts  1");
+    assert_eq!(place.read("log").matches("ask").count(), 1);
+}
+
+/// Its retries end only by time.
+#[test]
+fn where_nothing_can_be_postponed_uncounted_failures_are_retried() {
+    let retry = "attempts: 1, backoff: fixed, initial_delay: 1ms, uncounted: [rate_limit]";
+    let place = |bound: &str| {
+        let file = format!(
+            "name: job\ncommands: [shell: 'true']\non_finish:\n  - exec: ['./ask.sh', '4']\n    \
+             retry_config: {{ {retry}{bound} }}\n"
+        );
+        Place::with(&file).script("ask.sh", LIMITED)
+    };
+    let bounded = place(", max_elapsed: 1m");
+    bounded.ends(0, &["run", "job.yml"]);
+    assert_eq!(bounded.read("log"), "ask\n".repeat(4));
+    place("").ends(2, &["check", "job.yml"]).says("add a `max_elapsed`");
+}
+
+#[test]
+fn uncounted_failures_open_the_breaker() {
+    let retry = "retry_config: { attempts: 1, uncounted: [rate_limit] }";
+    let place = limited(&format!("{{ exec: ['./ask.sh', '9', '1'], {retry} }}"));
+    let breaker = "error_policy: { circuit_breaker: { failure_threshold: 2, on_open: stop } }\n";
+    place.write("job.yml", &(place.read("job.yml") + breaker));
+    place.ends(1, &["run", "job.yml"]);
+    assert_eq!(place.read("log").matches("ask").count(), 2);
 }

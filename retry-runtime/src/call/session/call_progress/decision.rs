@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use retry_rules::{Jitter, Policy};
+use retry_rules::{Bound, Jitter, Policy};
 
 use super::{CallProgress, Forgiven, NO_DELAY, skips_waits};
 use crate::base::clock::nanos_of;
@@ -137,15 +137,20 @@ impl CallProgress {
         }
         let attempt = self.made.saturating_add(1);
         let is_timeout = context.timed_out() == Some(LimitKind::Timeout);
-        let unlimited;
-        let mut in_force = policy;
-        if judgement.is_uncounted(policy, is_timeout) {
+        let free = policy.unlimited();
+        let free = match context.postponable {
+            Some(_) => Some(free.with_budget(Bound::None).with_max_elapsed(Bound::None)),
+            None => judgement.is_uncounted(policy, is_timeout).then_some(free),
+        };
+        let fits = |wait| context.postponable.is_none_or(|longest| wait <= longest);
+        let next = free
+            .map(|free| self.next_wait(context, &free, attempt, verdict))
+            .filter(|next| next.as_ref().map_or(true, |(wait, _)| fits(*wait)));
+        if next.is_some() {
             let forgiven = &mut self.rare().forgiven;
             forgiven.uncounted = forgiven.uncounted.saturating_add(1);
-            unlimited = policy.unlimited();
-            in_force = &unlimited;
         }
-        let next = self.next_wait(context, in_force, attempt, verdict);
+        let next = next.unwrap_or_else(|| self.next_wait(context, policy, attempt, verdict));
         let history = context.end_options().history;
         if history > 0 {
             let wait = next.as_ref().ok().map(|(delay, _)| *delay);

@@ -269,8 +269,9 @@ where
                 progress = Some(Progress::of(driver));
             }
             let Some(progress) = &mut progress else { unreachable!("it has begun") };
-            let judge = retrier.judge(&mut ());
-            progress.poll(first, sending, judge, Some(settings), Some(cx), &mut failed)
+            let closures = &mut ();
+            let (judge, failed) = (retrier.judge(closures), &mut failed);
+            progress.poll(first, sending, judge, Some(settings), Some(cx), failed)
         })
         .await
     }

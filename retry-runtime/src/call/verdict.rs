@@ -4,8 +4,6 @@ use core::fmt;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use retry_rules::Policy;
-
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::{ErrorDisplay, ErrorView};
 use crate::classify::{Class, Hint};
@@ -139,12 +137,11 @@ impl Judgement {
         self.others_count |= other.others_count;
     }
 
-    /// Returns whether the failure uses up no attempt: it is of one of the classes (a timeout if
-    /// that has ended the attempt), and something other than the attempts ends the call.
-    pub(crate) fn is_uncounted(&self, policy: &Policy, is_timeout: bool) -> bool {
-        let ends = self.may_never_end || policy.is_bounded_by_time();
+    /// Returns whether the failure uses up no attempt, if something other than the attempts ends the
+    /// call: it is of one of the classes (a timeout if that has ended the attempt).
+    pub(crate) fn is_uncounted(&self, is_timeout: bool) -> bool {
         let class = if is_timeout { Class::TIMEOUT } else { self.class };
-        ends && !self.others_count && class.intersects(self.uncounted)
+        !self.others_count && class.intersects(self.uncounted)
     }
 
     /// Returns whether matchers and server allow a retry.

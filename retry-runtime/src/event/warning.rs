@@ -76,6 +76,16 @@ pub enum Warning<'a> {
         /// The delay of the hedge.
         hedge: Duration,
     },
+    /// A retrier has kinds of failure that use up no attempt, but reads no class from its errors, so
+    /// each failure uses one up. Reported on failure, once per name.
+    ///
+    /// Remove [`opaque`](crate::Retrier::opaque), or state the class of an error with
+    /// [`classify`](crate::Retrier::classify).
+    #[non_exhaustive]
+    UncountedNotObeyed {
+        /// The name of the retrier.
+        name: &'a Name,
+    },
     /// A function that is not async sleeps on a thread that drives async tasks, and
     /// stalls them. Reported once per function.
     #[non_exhaustive]
@@ -102,6 +112,7 @@ impl<'a> Warning<'a> {
             | Self::ManyDelayLists { name, .. }
             | Self::TimeoutNotObeyed { name, .. }
             | Self::HedgeNotObeyed { name, .. }
+            | Self::UncountedNotObeyed { name }
             | Self::BlocksTasks { name, .. }
             | Self::BreakersFull { breaker: name } => name,
         }
@@ -127,6 +138,10 @@ impl<'a> Warning<'a> {
                 "its policy has a hedge, but the function makes one attempt at a time: write \
                  `hedge` beside `policy`"
             }
+            Self::UncountedNotObeyed { .. } => {
+                "its `uncounted` does nothing, because `opaque` reads no class from an error: remove \
+                 `opaque`, or state the class with `classify`"
+            }
             Self::BlocksTasks { .. } => {
                 "sleeps on a thread that drives async tasks, which stalls them: make the function \
                  async, or call it through `spawn_blocking`"
@@ -151,6 +166,7 @@ impl fmt::Display for Warning<'_> {
             Self::ManyDelayLists { lists, .. } => write!(f, " ({lists} are kept)"),
             Self::TimeoutNotObeyed { timeout, .. } => write!(f, " (of {})", Rounded(timeout)),
             Self::HedgeNotObeyed { hedge, .. } => write!(f, " (after {})", Rounded(hedge)),
+            Self::UncountedNotObeyed { .. } => Ok(()),
             Self::BlocksTasks { wait, .. } => write!(f, " (for {})", Rounded(wait)),
             Self::BreakersFull { breaker } => {
                 write!(f, " (`{}` and others)", breaker.key().unwrap_or_default())

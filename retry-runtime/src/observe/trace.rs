@@ -139,6 +139,9 @@ fn warn(warning: Warning<'_>) {
         Warning::HedgeNotObeyed { name, hedge } => {
             tracing::warn!(target: "retry", name = name.as_str(), hedge_ms = millis(hedge), "{message}");
         }
+        Warning::UncountedNotObeyed { name } => {
+            tracing::warn!(target: "retry", name = name.as_str(), "{message}");
+        }
         Warning::BlocksTasks { name, wait } => {
             tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{message}");
         }

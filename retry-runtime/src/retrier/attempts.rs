@@ -214,7 +214,6 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
 
     fn verdict(&mut self, known: Option<Judgement>, with: &mut dyn FnMut(&Verdict<'_>)) {
         let Judge { common, rules, when, on_retry, .. } = &mut self.judge;
-        common.settings.warn();
         let Some(outcome) = &self.outcome else { return };
         let value = self.fault.as_ref().map(|value| value as &dyn FailedValue);
         let failed = FailedAttempt::of(outcome, value);

@@ -48,6 +48,7 @@ impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Readable {
                 ErrorParts { classifier: Classifier::View(view), view, display: error }
             },
             source_of: |error| Classifier::View(error.view(Seal)).source(),
+            is_opaque: false,
             closures: None,
         }
     }
@@ -69,6 +70,7 @@ impl<E: Classify> Decider<E, ()> for Classified {
                 display: error,
             },
             source_of: |error| Classifier::Own(error).source(),
+            is_opaque: false,
             closures: None,
         }
     }
@@ -89,6 +91,7 @@ impl<E: Display> Decider<E, ()> for Opaque {
                 display: error,
             },
             source_of: |_| None,
+            is_opaque: true,
             closures: None,
         }
     }
@@ -219,6 +222,8 @@ impl<'a, E> FailedAttempt<'a, E> {
 /// The rules that decide about errors of type `E`.
 pub struct ErrorRules<E> {
     read: Read<E>,
+    /// Set if nothing is read from an error.
+    is_opaque: bool,
     /// See [`SourceOf`].
     pub(crate) source_of: SourceOf<E>,
     // `None` if there are none, so that a constant can be borrowed.
@@ -227,7 +232,9 @@ pub struct ErrorRules<E> {
 
 impl<E> Clone for ErrorRules<E> {
     fn clone(&self) -> Self {
-        Self { read: self.read, source_of: self.source_of, closures: self.closures.clone() }
+        let Self { read, source_of, is_opaque, closures } = self;
+        let (read, source_of, is_opaque) = (*read, *source_of, *is_opaque);
+        Self { read, source_of, is_opaque, closures: closures.clone() }
     }
 }
 
@@ -261,6 +268,12 @@ impl<E> ErrorRules<E> {
     /// The closures, to add to them.
     pub(super) fn closures(&mut self) -> &mut Closures<E> {
         Arc::make_mut(self.closures.get_or_insert_default())
+    }
+
+    /// Returns whether no error has a class.
+    pub(super) fn read_no_class(&self) -> bool {
+        let closures = self.closures.as_deref();
+        self.is_opaque && closures.is_none_or(|closures| closures.classify.is_empty())
     }
 
     /// The class of an error.

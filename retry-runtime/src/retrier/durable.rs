@@ -156,7 +156,6 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        self.common.settings.warn();
         let attempt = failed.error.map_or_else(FailedAttempt::Interrupted, FailedAttempt::Error);
         let rules = self.decider.rules();
         let wait_by = |number, due| rules.wait_by(&attempt, number, due, &mut ());

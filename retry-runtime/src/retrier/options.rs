@@ -144,8 +144,9 @@ impl<D, V> Retrier<D, V> {
     /// [`RetryError::attempts`](crate::RetryError::attempts) and events count every attempt. So the
     /// policy needs a `deadline`, a `max_elapsed` or a `budget` with waits above 0 s, or
     /// `budget = unlimited`. Without one of them, these failures use up attempts as others do, and
-    /// [`validate`](Self::validate) reports it. An error that shows no class, as after
-    /// [`opaque`](Self::opaque), is counted.
+    /// [`validate`](Self::validate) reports it. An error that shows no class is counted. That is each
+    /// error of an [`opaque`](Self::opaque) retrier without [`classify`](Self::classify):
+    /// [`Warning::UncountedNotObeyed`](crate::Warning) reports it at the first failure.
     ///
     /// ```
     /// # use std::time::Duration;

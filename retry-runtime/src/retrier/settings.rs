@@ -194,20 +194,23 @@ impl RetrierSettings {
         Session::<()>::new().cancelled_before_attempt(self.around(None, true).context)
     }
 
-    /// Reports, once, that the policy in force is not the one that was given.
-    pub(super) fn warn(&self) {
-        if let Some(invalid) = self.invalid() {
-            observe::warn_once(Warning::InvalidPolicy { name: &self.name, invalid });
-        }
-    }
-
-    /// Returns the verdict of `rules` on a failure.
+    /// Returns the verdict of `rules` on a failure. Reports, once, that the policy in force is not the
+    /// one that was given, and that `uncounted` has no effect.
     pub(super) fn verdict<'e, E>(
         &self,
         rules: &ErrorRules<E>,
         failed: &'e FailedAttempt<'e, E>,
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
     ) -> Verdict<'e> {
+        let name = &self.name;
+        if let Some(invalid) = self.invalid() {
+            observe::warn_once(Warning::InvalidPolicy { name, invalid });
+        }
+        // A timeout of the policy has a class whatever the errors are.
+        let is_listed = !Class::TIMEOUT.contains(self.lists.uncounted);
+        if is_listed && rules.read_no_class() && matches!(failed, FailedAttempt::Error(_)) {
+            observe::warn_once(Warning::UncountedNotObeyed { name });
+        }
         let needs_class = self.breaker.is_some() || self.quota.is_some() || self.end.history > 0;
         rules.verdict(&self.lists, needs_class, failed, when_of_call)
     }

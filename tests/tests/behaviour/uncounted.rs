@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use retry_runtime::durable::{CallState, Decision, Failed};
 use retry_runtime::matchers::rate_limit;
+use retry_runtime::retrier::ForError;
 use retry_runtime::tower::RetryLayer;
 use retry_runtime::{
     Backoff, Bound, Class, Interrupted, Policy, Reason, Retrier, RetryConfig, RetryError, policy,
@@ -13,7 +14,7 @@ use retry_runtime::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer as _, Service as _, service_fn};
 
-use crate::support::{Calls, Classified, Failure, listen, millis, secs, take_events};
+use crate::support::{Calls, Classified, Failure, Recorded, listen, millis, secs, take_events};
 
 const HOUR: Duration = secs(3_600);
 const THREE: Policy = policy!(attempts = 3, deadline = "1h");
@@ -295,6 +296,51 @@ async fn failures_count_if_nothing_else_ends_the_call() {
     let meant = meant.uncounted(Class::RATE_LIMIT).classified();
     let calls = Calls::new();
     assert_eq!(meant.run(|| async { fail(&calls, &[Class::RATE_LIMIT; 99]) }).await.unwrap(), 100);
+}
+
+/// Returns the events `message` about `name` on this thread.
+fn warnings_about(name: &str, message: &str) -> usize {
+    let is_warning =
+        |event: &&Recorded| event.field("name") == Some(name) && event.message.starts_with(message);
+    take_events().iter().filter(is_warning).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_without_the_bound_is_reported_once() {
+    #[retry(policy = config, name = "uncounted.unbounded")]
+    async fn function(config: &RetryConfig, class: Class) -> Result<(), Classified> {
+        Err(Classified(class, None))
+    }
+    let mut config = RetryConfig::from(Policy::new());
+    config.uncounted = Some(Class::RATE_LIMIT);
+    let warnings = || warnings_about("uncounted.unbounded", "the policy breaks a rule");
+    listen();
+    function(&config, Class::NETWORK).await.unwrap_err();
+    assert_eq!(warnings(), 0, "its failure counts anyway");
+    function(&config, Class::RATE_LIMIT).await.unwrap_err();
+    function(&config, Class::RATE_LIMIT).await.unwrap_err();
+    assert_eq!(warnings(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_that_reads_no_class_is_reported_once() {
+    let fail = async |retrier: Retrier<ForError<&'static str>>| {
+        let error = retrier.run(|| async { Err::<(), _>("429 Too Many Requests") }).await;
+        assert_eq!(error.unwrap_err().attempts(), 3);
+        let name = format!("{retrier:?}").split('"').nth(1).unwrap().to_owned();
+        warnings_about(&name, "its `uncounted` does nothing")
+    };
+    listen();
+    let before = Retrier::new(THREE).uncounted(Class::RATE_LIMIT).opaque();
+    let before = before.for_error().name("uncounted.before");
+    assert_eq!(fail(before.clone()).await, 1);
+    assert_eq!(fail(before.clone()).await, 0);
+    let after = Retrier::new(THREE).opaque().when(|_: &&str| true).uncounted(Class::RATE_LIMIT);
+    assert_eq!(fail(after.name("uncounted.after")).await, 1);
+    let of_timeouts = Retrier::new(THREE).uncounted(Class::TIMEOUT).opaque();
+    assert_eq!(fail(of_timeouts.for_error().name("uncounted.timeouts")).await, 0);
+    let stated = before.classify(|_| Some(Class::NETWORK)).name("uncounted.stated");
+    assert_eq!(fail(stated).await, 0);
 }
 
 #[tokio::test(start_paused = true)]

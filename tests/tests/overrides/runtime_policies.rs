@@ -169,6 +169,30 @@ fn a_change_that_a_policy_of_a_call_rejects_is_repaired_with_an_event() {
 }
 
 #[test]
+fn a_change_that_ends_the_waits_of_uncounted_failures_is_reported() {
+    #[retry(uncounted = [rate_limit], backoff = fixed, budget = "1h", name = "client.limited")]
+    async fn limited() -> Result<u32, RetryError<String>> {
+        Err("429 Too Many Requests".to_owned())
+    }
+    alone(async {
+        let change = of("client.limited", "initial_delay", "0s");
+        let is_invalid =
+            |event: &Event<'_>| matches!(event, Event::Warning(Warning::InvalidPolicy { .. }));
+        let (error, events) = events(is_invalid, with_overrides(&change, limited())).await;
+        assert_eq!(error.unwrap_err().attempts(), 3);
+        assert_eq!(
+            events,
+            [
+                "client.limited: the policy breaks a rule; the nearest valid policy is used instead: \
+              `uncounted` failures use up no attempt, so a call may never end: add a `deadline` \
+              (bounds the whole call), a `max_elapsed` (no attempt begins after it) or a `budget` \
+              (bounds the waits, if they are longer than 0s)"
+            ]
+        );
+    });
+}
+
+#[test]
 fn a_rule_that_the_function_is_exempt_from_holds_for_no_change_either() {
     alone(async {
         yaml("\"*\": { max_retry_after: 5m }").apply();

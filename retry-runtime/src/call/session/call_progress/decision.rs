@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use retry_rules::{Bound, Jitter, Policy};
+use retry_rules::{Bound, Field, Fields, Jitter, Policy};
 
 use super::{CallProgress, Forgiven, NO_DELAY, skips_waits};
 use crate::base::clock::nanos_of;
@@ -45,6 +45,16 @@ fn warn_of(context: &CallContext<'_>, policy: &Policy) {
     }
     if let (false, Some(hedge)) = (context.may_hedge, policy.get_hedge()) {
         observe::warn_once(Warning::HedgeNotObeyed { name, hedge });
+    }
+}
+
+/// Reports, once, that failures which are to use up no attempt do, because nothing else ends a call
+/// of this policy.
+#[cold]
+fn warn_of_no_end(context: &CallContext<'_>, policy: &Policy) {
+    let written = Fields::NONE.with(Field::Uncounted);
+    if let (_, Some(invalid)) = policy.nearest_valid_written(written) {
+        observe::warn_once(Warning::InvalidPolicy { name: context.origin.name, invalid });
     }
 }
 
@@ -137,10 +147,15 @@ impl CallProgress {
         }
         let attempt = self.made.saturating_add(1);
         let is_timeout = context.timed_out() == Some(LimitKind::Timeout);
+        let is_uncounted = judgement.is_uncounted(is_timeout);
         let free = policy.unlimited();
         let free = match context.postponable {
             Some(_) => Some(free.with_budget(Bound::None).with_max_elapsed(Bound::None)),
-            None => judgement.is_uncounted(policy, is_timeout).then_some(free),
+            None if is_uncounted && !judgement.may_never_end && !policy.is_bounded_by_time() => {
+                warn_of_no_end(context, policy);
+                None
+            }
+            None => is_uncounted.then_some(free),
         };
         let fits = |wait| context.postponable.is_none_or(|longest| wait <= longest);
         let next = free

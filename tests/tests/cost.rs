@@ -204,6 +204,12 @@ fn the_future_of_one_argument_is_at_most_32_bytes_larger_than_the_bare_one() {
     }
 }
 
+#[test]
+fn the_future_of_a_hedged_call_is_at_most_128_bytes_larger_than_another_one() {
+    let (plain, hedged) = (size_of_val(&plain(1)), size_of_val(&hedged(1)));
+    assert!(hedged <= plain + 128, "{hedged} bytes, without hedges {plain}");
+}
+
 #[retry(attempts = 6, initial_delay = "1ms")]
 async fn failing(calls: &mut u32) -> Result<u64, ErrorKind> {
     *calls += 1;
@@ -300,6 +306,7 @@ fn a_waiting_call_holds_little_more_than_its_timer() {
     let runtime = paused_runtime();
     let _entered = runtime.enter();
     let retrier = Retrier::new(Policy::new());
+    let paying = retrier.clone().quota(&OUTBOUND);
     let timer = i64::try_from(size_of::<tokio::time::Sleep>()).expect("it is small");
     // With `any-runtime`, a tag tells which of two timers it is.
     let timer = if cfg!(feature = "any-runtime") { timer + 8 } else { timer };
@@ -307,9 +314,11 @@ fn a_waiting_call_holds_little_more_than_its_timer() {
     for is_warm in [false, true] {
         let of_attribute = waiting_bytes(failing(&mut 0));
         let of_retrier = waiting_bytes(retrier.run(async || Err::<(), _>("down")));
+        let of_payer = waiting_bytes(paying.run(async || Err::<(), _>("down")));
         if is_warm {
             assert!(of_attribute <= timer + 48, "{of_attribute} bytes, the timer {timer}");
             assert!(of_retrier <= timer + 56, "{of_retrier} bytes, the timer {timer}");
+            assert!(of_payer <= of_retrier + 80, "{of_payer} bytes, without a quota {of_retrier}");
         }
     }
 }

@@ -70,6 +70,8 @@ pub(crate) struct Around<'a, 'r> {
     pub(crate) breaker: Option<&'r CircuitBreaker>,
     /// The quota that pays for the retries.
     pub(crate) quota: Option<&'r RetryQuota>,
+    /// The moment at which the attempt that begins in this poll reaches its limit.
+    pub(crate) limit: Option<Instant>,
 }
 
 /// The end of a call.
@@ -85,19 +87,33 @@ pub(crate) type DriverSession<'r> = Session<(), Option<Box<Guarded<'r>>>>;
 
 /// The time limits of a call, its hedges, and the terms of its wait. Few calls have any.
 pub(crate) struct Guarded<'r> {
+    /// While an attempt runs, they say already that its limit has ended it.
     limits: CallLimits,
-    /// The moment at which the attempt that runs reaches its limit. `limits` say already that this
-    /// limit has ended it.
-    limit: Option<Instant>,
-    /// The hedges of the attempt, once it has returned pending.
-    race: Option<Box<Race<'r>>>,
-    terms: WaitTerms<'r>,
+    part: Part<'r>,
+}
+
+/// The part of a guarded call that only an attempt has, or only a wait.
+enum Part<'r> {
+    /// The hedges of an attempt that has returned pending.
+    Hedged(Box<Race<'r>>),
+    Waiting(WaitTerms<'r>),
+}
+
+impl<'r> Part<'r> {
+    const NONE: Self = Self::Waiting(WaitTerms::None);
+
+    fn race(&mut self) -> Option<&mut Race<'r>> {
+        match self {
+            Self::Hedged(race) => Some(race),
+            Self::Waiting(_) => None,
+        }
+    }
 }
 
 impl Guarded<'_> {
     #[inline(never)]
     fn boxed(limits: CallLimits) -> Box<Self> {
-        Box::new(Self { limits, limit: None, race: None, terms: WaitTerms::NONE })
+        Box::new(Self { limits, part: Part::NONE })
     }
 }
 
@@ -120,6 +136,8 @@ pub(crate) struct Driver<'r> {
 enum Stage {
     Begin,
     Attempt,
+    /// A limit has ended the attempt.
+    TimedOut,
     /// The first attempt has failed, before there was a driver.
     Failed,
     Wait,
@@ -215,7 +233,7 @@ impl<'r> Driver<'r> {
                     }
                     self.begin(attempts, around, cx.is_some(), true)
                 }
-                Stage::Done => panic!("a call is polled after it has ended"),
+                Stage::TimedOut | Stage::Done => panic!("a call is polled after it has ended"),
             };
             if let Some(finished) = finished {
                 self.stage = Stage::Done;
@@ -251,7 +269,7 @@ impl<'r> Driver<'r> {
         if let Some(guarded) = self.session.timer.as_mut().filter(|_| is_limited) {
             let (at, kind) = guarded.limits.next().unzip();
             guarded.limits.set_timed_out(kind);
-            guarded.limit = at;
+            around.limit = at;
         }
         self.stage = Stage::Attempt;
         None
@@ -265,7 +283,8 @@ impl<'r> Driver<'r> {
         around: &mut Around<'_, 'r>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Judgement>> {
-        let is_alone = self.session.timer.as_ref().is_none_or(|guarded| guarded.race.is_none());
+        let mut guarded = self.session.timer.as_mut();
+        let is_alone = guarded.as_mut().is_none_or(|guarded| guarded.part.race().is_none());
         if is_alone {
             // As in `begin`.
             let own = self.permit.take();
@@ -302,20 +321,26 @@ impl<'r> Driver<'r> {
             let Around { breaker, quota, .. } = *around;
             let context =
                 RaceContext { origin, attempt, breaker, quota, attempts: None, keeps_failures };
-            let race = guarded.race.get_or_insert_with(Race::boxed);
+            if guarded.part.race().is_none() {
+                guarded.part = Part::Hedged(Race::boxed());
+            }
+            let Some(race) = guarded.part.race() else { return Poll::Pending };
             if race.poll(attempts, hedge, &context, &mut self.permit, is_alone, cx).is_ready() {
                 return Poll::Ready(race.outcome().and_then(Result::err));
             }
         }
-        let Some(at) = guarded.limit else { return Poll::Pending };
-        ready!(self.session.poll_limit(at, origin.site, cx));
+        if guarded.limits.timing().timed_out.is_none() {
+            return Poll::Pending;
+        }
+        ready!(self.session.poll_limit(around.limit, origin.site, cx));
         self.session.end_limit();
+        self.stage = Stage::TimedOut;
         attempts.clear();
         let Some(guarded) = &mut self.session.timer else { return Poll::Pending };
-        guarded.limit = None;
         let mut known = None;
-        if guarded.race.as_mut().is_some_and(|race| race.timed_out(&mut self.permit)) {
-            known = guarded.race.as_ref().and_then(|race| race.outcome()?.err());
+        let race = guarded.part.race();
+        if let Some(judgement) = race.and_then(|race| race.timed_out(&mut self.permit)) {
+            known = Some(judgement);
             // It replaces the failures of earlier attempts.
             attempts.restore();
             self.session.forget_last();
@@ -336,11 +361,12 @@ impl<'r> Driver<'r> {
         if let Some(guarded) = &mut self.session.timer {
             // The hedges are dropped before the outcome is reported, and then their permits.
             attempts.clear();
-            race = guarded.race.take();
-            if let Some(race) = &mut race {
-                race.end();
+            if let Part::Hedged(mut ended) = mem::replace(&mut guarded.part, Part::NONE) {
+                ended.end();
+                race = Some(ended);
             }
-            if guarded.limit.take().is_some() {
+            let is_limited = guarded.limits.timing().timed_out.is_some();
+            if is_limited && !matches!(self.stage, Stage::TimedOut) {
                 guarded.limits.set_timed_out(None);
                 self.session.end_limit();
             }
@@ -443,7 +469,7 @@ impl<'r> Driver<'r> {
     fn cancelled(&mut self, attempts: &mut dyn Attempts, around: &mut Around<'_, 'r>) -> Finished {
         if let Some(guarded) = &mut self.session.timer {
             // Returns what the retry took from the quota.
-            guarded.terms = WaitTerms::NONE;
+            guarded.part = Part::NONE;
         }
         if !attempts.restore() {
             attempts.interrupt(Interrupted::Cancelled);
@@ -456,16 +482,18 @@ impl<'r> Driver<'r> {
     fn set_terms(&mut self, quota: Option<&'r RetryQuota>, awaited: Option<&'r CircuitBreaker>) {
         let terms = WaitTerms::new(&self.session, quota, awaited);
         let guarded = || Guarded::boxed(CallLimits::NONE);
-        self.session.timer.get_or_insert_with(guarded).terms = terms;
+        self.session.timer.get_or_insert_with(guarded).part = Part::Waiting(terms);
     }
 
     fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(guarded) = &mut self.session.timer else { return self.session.poll_wait(cx) };
         // The session is polled too, so the terms leave it meanwhile.
-        let mut terms = mem::replace(&mut guarded.terms, WaitTerms::NONE);
+        let Part::Waiting(mut terms) = mem::replace(&mut guarded.part, Part::NONE) else {
+            unreachable!("the race of an attempt ends with it")
+        };
         let polled = terms.poll(&mut self.session, cx);
         if let (Poll::Pending, Some(guarded)) = (polled, &mut self.session.timer) {
-            guarded.terms = terms;
+            guarded.part = Part::Waiting(terms);
         }
         polled
     }
@@ -473,10 +501,12 @@ impl<'r> Driver<'r> {
     #[cold]
     fn wait_blocking(&mut self, around: &mut Around<'_, 'r>) {
         let timer = self.session.timer.as_ref();
-        let awaited = timer.filter(|guarded| guarded.terms.awaits()).and(around.breaker);
-        self.session.wait_blocking(around.context.origin, awaited);
-        if let Some(guarded) = &mut self.session.timer {
-            guarded.terms.end();
+        let awaited =
+            timer.filter(|guarded| matches!(guarded.part, Part::Waiting(WaitTerms::Awaits(_))));
+        self.session.wait_blocking(around.context.origin, awaited.and(around.breaker));
+        if let Some(Guarded { part: Part::Waiting(terms), .. }) = self.session.timer.as_deref_mut()
+        {
+            terms.end();
         }
     }
 

@@ -35,27 +35,39 @@ impl<F: Fn() -> A, A: Future> Body for F {
     }
 }
 
-/// The hedges of an attempt, with the outcome of a member that failed while others ran. Empty, and
-/// without an allocation, until the attempt has once returned pending.
+/// The hedges of an attempt. Empty, and without an allocation, until the attempt has once returned
+/// pending.
 pub struct Hedges<'a, R, K> {
-    race: Option<Box<Race<'a>>>,
-    kept: Option<R>,
+    race: Option<Box<BodyRace<'a, R>>>,
     /// The failure of an earlier attempt. Once a member has failed, the call cannot end with it.
     pub(crate) earlier: K,
+}
+
+/// A race, and the outcome of a member that failed while others ran.
+struct BodyRace<'a, R> {
+    race: Race<'a>,
+    kept: Option<R>,
+}
+
+impl<R> BodyRace<'_, R> {
+    #[cold]
+    fn boxed() -> Box<Self> {
+        Box::new(Self { race: Race::new(), kept: None })
+    }
 }
 
 impl<'a, R, K> Hedges<'a, R, K> {
     /// No hedge has begun yet.
     #[inline(always)]
     pub(crate) const fn after(earlier: K) -> Self {
-        Self { race: None, kept: None, earlier }
+        Self { race: None, earlier }
     }
 
     /// Returns whether the outcome of the race is a failure, or `None` if the race did not judge
     /// it.
     #[inline]
     pub fn has_failed(&self) -> Option<bool> {
-        Some(self.race.as_ref()?.outcome()?.is_err())
+        Some(self.race.as_ref()?.race.outcome()?.is_err())
     }
 
     /// Returns the verdict on the outcome of the race, which events show as `error`, if the race
@@ -63,14 +75,14 @@ impl<'a, R, K> Hedges<'a, R, K> {
     /// outcome.
     #[inline]
     pub fn verdict<'e>(&self, error: ErrorDisplay<'e>) -> Option<Verdict<'e>> {
-        Some(self.race.as_ref()?.outcome()?.err()?.on(error))
+        Some(self.race.as_ref()?.race.outcome()?.err()?.on(error))
     }
 
     /// Extends the wait that follows a failure to the longest one that any member asked for, and
     /// adds the failures of the other members.
     #[inline]
     pub fn extend<'v>(&'v self, verdict: &mut Verdict<'v>) {
-        if let Some(losers) = self.race.as_ref().and_then(|race| race.losers()) {
+        if let Some(losers) = self.race.as_ref().and_then(|race| race.race.losers()) {
             losers.extend(verdict);
         }
     }
@@ -79,8 +91,9 @@ impl<'a, R, K> Hedges<'a, R, K> {
     /// `permit` is then the permit of a member.
     #[cold]
     pub(crate) fn timed_out(&mut self, permit: Option<&mut Option<Permit<'a>>>) -> Option<R> {
-        let is_kept = self.race.as_mut()?.timed_out(permit.unwrap_or(&mut None));
-        self.kept.take().filter(|_| is_kept)
+        let BodyRace { race, kept } = &mut **self.race.as_mut()?;
+        race.timed_out(permit.unwrap_or(&mut None))?;
+        kept.take()
     }
 }
 
@@ -100,7 +113,7 @@ pin_project_lite::pin_project! {
         // `None` once it has ended while hedges run.
         #[pin]
         first: Option<B::Attempt>,
-        running: Vec<Pin<Box<B::Attempt>>>,
+        running: Running<B>,
         calls: BodyCalls<B, C, J>,
         hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output, K>,
         hedge: &'p Option<HedgePolicy>,
@@ -110,6 +123,9 @@ pin_project_lite::pin_project! {
         permit: Option<&'p mut Option<Permit<'a>>>,
     }
 }
+
+/// The hedges that run. Behind one pointer: few attempts have any.
+type Running<B> = Option<Box<Vec<Pin<Box<<B as Body>::Attempt>>>>>;
 
 /// The closures of the call.
 struct BodyCalls<B: Body, C, J> {
@@ -127,7 +143,7 @@ type Judge<J, R> = fn(&J, &R, &mut dyn FnMut(Verdict<'_>));
 struct BodyMembers<'m, B: Body, C, J, K> {
     calls: &'m mut BodyCalls<B, C, J>,
     first: Pin<&'m mut Option<B::Attempt>>,
-    running: &'m mut Vec<Pin<Box<B::Attempt>>>,
+    running: &'m mut Running<B>,
     in_hand: Option<<B::Attempt as Future>::Output>,
     kept: &'m mut Option<<B::Attempt as Future>::Output>,
     earlier: &'m mut K,
@@ -139,15 +155,15 @@ impl<B: Body, C: FnMut() -> bool, J, K: Default> Members for BodyMembers<'_, B, 
     }
 
     fn join(&mut self) -> bool {
-        self.running.push(Box::pin(self.calls.body.begin()));
+        self.running.get_or_insert_default().push(Box::pin(self.calls.body.begin()));
         true
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
-        let output = match slot.checked_sub(1) {
-            Some(hedge) => {
-                let output = ready!(self.running[hedge].as_mut().poll(cx));
-                drop(self.running.remove(hedge));
+        let output = match slot.checked_sub(1).zip(self.running.as_mut()) {
+            Some((hedge, running)) => {
+                let output = ready!(running[hedge].as_mut().poll(cx));
+                drop(running.remove(hedge));
                 output
             }
             None => {
@@ -192,7 +208,7 @@ where
         permit: Option<&'p mut Option<Permit<'a>>>,
         hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output, K>,
     ) -> Self {
-        let (first, running) = (Some(body.begin()), Vec::new());
+        let (first, running) = (Some(body.begin()), None);
         let call_judge: Judge<J, _> = |judge, outcome, with| judge(outcome, with);
         let calls = BodyCalls { body, goes_on, judge, call_judge };
         let call_context: fn(&T) -> RaceContext<'a, 'a> = |context| context();
@@ -220,8 +236,8 @@ where
             }
         }
         let Some(hedge) = **this.hedge else { return Poll::Pending };
-        let Hedges { race, kept, earlier } = &mut **this.hedges;
-        let race = race.get_or_insert_with(Race::boxed);
+        let Hedges { race, earlier } = &mut **this.hedges;
+        let BodyRace { race, kept } = &mut **race.get_or_insert_with(BodyRace::boxed);
         let (first, running) = (this.first.as_mut(), &mut *this.running);
         let calls = &mut *this.calls;
         let mut members = BodyMembers { calls, first, running, in_hand: None, kept, earlier };
@@ -231,7 +247,7 @@ where
         let Some(outcome) = members.in_hand else { unreachable!("a race ends with an outcome") };
         // The other members are dropped before their permits are returned.
         this.first.set(None);
-        this.running.clear();
+        *this.running = None;
         race.end();
         Poll::Ready(outcome)
     }

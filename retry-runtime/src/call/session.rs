@@ -297,10 +297,10 @@ impl<K, T> Session<K, T> {
     }
 
     /// Polls the limit of an attempt of a call of `site`, or of a retrier if that is `None`, which is
-    /// reached at `at`.
+    /// reached at `at` if it begins now.
     pub(crate) fn poll_limit(
         &mut self,
-        at: Instant,
+        at: Option<Instant>,
         site: Option<&'static Site>,
         cx: &mut Context<'_>,
     ) -> Poll<()>

@@ -122,7 +122,7 @@ impl RetrierSettings {
             end: self.end,
             ..CallContext::by(self.origin(), &self.policy)
         };
-        Around { context, breaker, quota }
+        Around { context, breaker, quota, limit: None }
     }
 
     #[inline(always)]

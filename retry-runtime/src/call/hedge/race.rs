@@ -157,9 +157,8 @@ impl Drop for Member<'_, '_> {
 }
 
 impl<'r> Race<'r> {
-    #[cold]
-    pub(crate) fn boxed() -> Box<Self> {
-        Box::new(Self {
+    pub(crate) const fn new() -> Self {
+        Self {
             first_runs: true,
             running: Vec::new(),
             begun: 0,
@@ -167,7 +166,12 @@ impl<'r> Race<'r> {
             sleep: None,
             outcome: None,
             losers: None,
-        })
+        }
+    }
+
+    #[cold]
+    pub(crate) fn boxed() -> Box<Self> {
+        Box::new(Self::new())
     }
 
     /// Returns the judgement on the outcome of the race, if it judged that.
@@ -185,19 +189,19 @@ impl<'r> Race<'r> {
         self.running.clear();
     }
 
-    /// Ends a race that a time limit has ended, and whose members were dropped. Returns whether the
-    /// outcome that was kept is its outcome. `permit` is then the permit of a member.
+    /// Ends a race that a time limit has ended, and whose members were dropped. Returns the judgement on
+    /// the outcome that was kept, if that is its outcome. `permit` is then the permit of a member.
     #[cold]
-    pub(crate) fn timed_out(&mut self, permit: &mut Option<Permit<'r>>) -> bool {
+    pub(crate) fn timed_out(&mut self, permit: &mut Option<Permit<'r>>) -> Option<Judgement> {
         if permit.is_none() {
             *permit = self.running.pop().and_then(|(_, permit)| permit);
         }
         self.end();
-        let Some(losers) = &mut self.losers else { return false };
+        let losers = self.losers.as_mut()?;
         // It is the outcome of the race.
         losers.past.pop();
         self.outcome = Some(Err(losers.last));
-        true
+        Some(losers.last)
     }
 
     /// Polls the members, unless the first one `is_polled` already, and begins another hedge when it

@@ -111,12 +111,19 @@ impl<K> WaitingCall<K> {
         Poll::Ready(())
     }
 
-    /// Polls the limit of an attempt, which is reached at `at`: the timer of the waits, which rests
-    /// while an attempt runs.
+    /// Polls the limit of an attempt, which is reached at `at` if it begins now: the timer of the
+    /// waits, which rests while an attempt runs.
     #[inline(never)]
-    pub(super) fn poll_limit(self: Pin<&mut Self>, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let restart = |sleep: Pin<&mut Sleep>| timer::reset_until(sleep, at);
-        let mut this = self.started(restart, |_| timer::sleep_until(at)).project();
+    pub(super) fn poll_limit(
+        mut self: Pin<&mut Self>,
+        at: Option<Instant>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if let Some(at) = at {
+            let restart = |sleep: Pin<&mut Sleep>| timer::reset_until(sleep, at);
+            self = self.started(restart, |_| timer::sleep_until(at));
+        }
+        let mut this = self.project();
         match this.timer.as_mut().project() {
             // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll
             // would otherwise keep the limit from ever firing.
@@ -148,32 +155,25 @@ impl<K> WaitingCall<K> {
 
 pin_project_lite::pin_project! {
     /// The admission by a breaker that has rejected the call.
-    struct Awaited<'a> {
+    pub(crate) struct Awaited<'a> {
         #[pin]
         admission: Admission<'a>,
         began: Instant,
+        reservation: Option<Reservation<'a>>,
     }
 }
 
-impl<'a> Awaited<'a> {
-    #[cold]
-    fn new(breaker: &'a CircuitBreaker, pass: StagePass) -> Self {
-        Self { admission: breaker.admission(pass), began: clock::now() }
-    }
-}
-
-/// The terms of a wait: the quota that has paid for the retry, and the breaker that may end it.
-pub(crate) struct WaitTerms<'a> {
-    // `None` once the wait has ended. If dropped before that, the quota gets it back.
-    reservation: Option<Reservation<'a>>,
+/// The terms of a wait: the quota that has paid for the retry, and the breaker that may end it. If it
+/// is dropped before the wait has ended, the quota gets back what it has lent.
+pub(crate) enum WaitTerms<'a> {
+    /// Nothing paid for the retry, and nothing ends the wait.
+    None,
+    Paid(Reservation<'a>),
     // Boxed, to keep the futures of calls small: few of them ever wait like this.
-    admission: Option<Pin<Box<Awaited<'a>>>>,
+    Awaits(Pin<Box<Awaited<'a>>>),
 }
 
 impl<'a> WaitTerms<'a> {
-    /// The terms of a wait that nothing paid for, and nothing ends.
-    pub(crate) const NONE: Self = Self { reservation: None, admission: None };
-
     /// Creates the terms of a wait of `session` that begins now.
     pub(crate) fn new<K, T>(
         session: &Session<K, T>,
@@ -181,14 +181,20 @@ impl<'a> WaitTerms<'a> {
         awaited: Option<&'a CircuitBreaker>,
     ) -> Self {
         let reservation = quota.map(|quota| Reservation::of(quota, session.credit()));
-        let awaited = awaited.map(|breaker| Awaited::new(breaker, session.stage_pass()));
-        let admission = awaited.map(Box::pin);
-        Self { reservation, admission }
+        match awaited {
+            Some(breaker) => Self::awaits(breaker, session.stage_pass(), reservation),
+            None => reservation.map_or(Self::None, Self::Paid),
+        }
     }
 
-    /// Returns whether a breaker may end the wait.
-    pub(crate) fn awaits(&self) -> bool {
-        self.admission.is_some()
+    #[cold]
+    fn awaits(
+        breaker: &'a CircuitBreaker,
+        pass: StagePass,
+        reservation: Option<Reservation<'a>>,
+    ) -> Self {
+        let (admission, began) = (breaker.admission(pass), clock::now());
+        Self::Awaits(Box::pin(Awaited { admission, began, reservation }))
     }
 
     /// Polls the wait of `session`.
@@ -197,10 +203,13 @@ impl<'a> WaitTerms<'a> {
         session: &mut Session<K, T>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        let admitted = self.admission.as_mut().and_then(|awaited| {
-            let awaited = awaited.as_mut().project();
-            awaited.admission.poll(cx).is_ready().then_some(*awaited.began)
-        });
+        let admitted = match self {
+            Self::Awaits(awaited) => {
+                let awaited = awaited.as_mut().project();
+                awaited.admission.poll(cx).is_ready().then_some(*awaited.began)
+            }
+            Self::None | Self::Paid(_) => None,
+        };
         match admitted {
             Some(began) => {
                 if let Some(waiting) = &mut session.waiting {
@@ -216,8 +225,12 @@ impl<'a> WaitTerms<'a> {
 
     /// Ends the wait: the reservation is spent, because the retry is made.
     pub(crate) fn end(&mut self) {
-        self.reservation.take().map(Reservation::spend);
-        self.admission = None;
+        let reservation = match mem::replace(self, Self::None) {
+            Self::None => None,
+            Self::Paid(reservation) => Some(reservation),
+            Self::Awaits(mut awaited) => awaited.as_mut().project().reservation.take(),
+        };
+        reservation.map(Reservation::spend);
     }
 }
 

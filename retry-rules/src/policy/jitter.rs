@@ -39,11 +39,12 @@ pub enum Jitter {
     /// Anything from the initial delay to three times the previous wait. It replaces the
     /// curve.
     Decorrelated,
-    /// Up to this share more, and never less: `Up(0.3)` is +30 %. Above 0, at most 1. Where the
-    /// curve has reached [`max_delay`](crate::Policy::max_delay), nothing is added.
+    /// Up to this share more: `Up(0.3)` is +30 %. Above 0, at most 1. Where the sum would exceed
+    /// [`max_delay`](crate::Policy::max_delay), the waits are as far apart below that: from 70 % of it
+    /// on for `Up(0.3)`.
     Up(f64),
-    /// A time between these two more, and never less. The sum does not exceed
-    /// [`max_delay`](crate::Policy::max_delay).
+    /// A time between these two more. Where the sum would exceed
+    /// [`max_delay`](crate::Policy::max_delay), the waits are as far apart below that.
     ///
     /// ```
     /// use core::time::Duration;
@@ -54,6 +55,10 @@ pub enum Jitter {
     ///     .jitter(Jitter::Added { least: Duration::ZERO, most: Duration::from_millis(250) });
     /// let (shortest, longest) = SPREAD.wait_interval(1, None);
     /// assert_eq!((shortest, longest), (Duration::from_secs(1), Duration::from_millis(1_250)));
+    ///
+    /// const AT_MOST: Policy = SPREAD.max_delay(Duration::from_secs(1));
+    /// let (shortest, longest) = AT_MOST.wait_interval(1, None);
+    /// assert_eq!((shortest, longest), (Duration::from_millis(750), Duration::from_secs(1)));
     /// ```
     Added {
         /// The least time that is added. At most `most`, and at most the longest wait.
@@ -61,6 +66,18 @@ pub enum Jitter {
         /// The most.
         most: Duration,
     },
+}
+
+/// The interval of a wait to which a time in this range is added. It keeps its width below `max`, so
+/// that callers that have reached that do not retry together.
+const fn lengthened(
+    wait: Duration,
+    range: (Duration, Duration),
+    max: Duration,
+) -> (Duration, Duration) {
+    let width = range.1.saturating_sub(range.0);
+    let shortest = min(wait.saturating_add(range.0), max.saturating_sub(width));
+    (shortest, wait.saturating_add(range.1))
 }
 
 impl Jitter {
@@ -98,8 +115,11 @@ impl Jitter {
                 };
                 (initial, times(previous, 3))
             }
-            Self::Up(factor) => (wait, scale(wait, 1.0 + factor)),
-            Self::Added { least, most } => (wait.saturating_add(least), wait.saturating_add(most)),
+            Self::Up(factor) => {
+                let more = scale(wait, 1.0 + factor).saturating_sub(wait);
+                lengthened(wait, (Duration::ZERO, more), max)
+            }
+            Self::Added { least, most } => lengthened(wait, (least, most), max),
         };
         let longest = min(longest, max);
         // A server's hint may have made the previous wait shorter than a third of the initial

@@ -46,7 +46,7 @@ macro_rules! policy_options {
             first_delay => FirstDelay {} [] Time(first_delay, "\"0s\"", "by the curve");
 
             /// Spreads each wait.
-            /// `jitter` alone is ±30 %. Also `full`, `equal`, `decorrelated`, `none`; upwards only: `up(0.3)`, `"0ms..250ms"`.
+            /// `jitter` alone is ±30 %. Also `full`, `equal`, `decorrelated`, `none`; upwards, as far as `max_delay` allows: `up(0.3)`, `"0ms..250ms"`.
             jitter => Jitter { jitter_factor => JitterFactor: Number } []
                 Jitter(jitter, "0.25", "none");
 

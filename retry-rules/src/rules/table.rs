@@ -142,7 +142,7 @@ rules! {
 
         rule JitterAboveMax of [jitter max_delay]
             message ["the least time that this jitter adds is longer than " (max_delay or "30s") ", which caps \
-                  every wait, so all waits are equal: lower the first or raise the second"]
+                  every wait: lower the first or raise the second"]
             when jitter_above_max(policy);
 
         rule FirstDelayAboveBound of

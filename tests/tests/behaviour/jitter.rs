@@ -118,12 +118,14 @@ async fn a_call_waits_for_the_jittered_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn upwards_no_wait_is_shorter_than_the_curve_nor_longer_than_max_delay() {
+async fn upwards_waits_keep_their_spread_below_max_delay() {
     let waits = waits!(attempts = 40, jitter = up(0.5), max_delay = "20s");
-    for (wait, curve) in waits.iter().zip([1, 2, 4, 8, 16]) {
+    for (wait, curve) in waits.iter().zip([1, 2, 4, 8]) {
         assert!(*wait >= secs(curve) && *wait <= secs(curve) * 3 / 2, "{waits:?}");
     }
-    assert!(waits[5..].iter().all(|wait| *wait == secs(20)), "{waits:?}");
+    assert!(waits[4..].iter().all(|wait| *wait >= secs(10) && *wait <= secs(20)), "{waits:?}");
+    let (shortest, longest) = (waits[4..].iter().min().unwrap(), waits[4..].iter().max().unwrap());
+    assert!(*longest > *shortest + secs(5), "{waits:?}");
 
     let waits = waits!(
         attempts = 40,
@@ -132,7 +134,7 @@ async fn upwards_no_wait_is_shorter_than_the_curve_nor_longer_than_max_delay() {
         jitter = "250ms..2s",
         max_delay = "2s"
     );
-    assert!(waits.iter().all(|wait| *wait >= millis(1250) && *wait <= secs(2)), "{waits:?}");
+    assert!(waits.iter().all(|wait| *wait >= millis(250) && *wait <= secs(2)), "{waits:?}");
     let at_the_cap = waits.iter().filter(|wait| **wait == secs(2)).count();
     assert!(at_the_cap < 5, "they do not pile up at the cap: {waits:?}");
 }
@@ -180,12 +182,12 @@ const ADDED: Policy = policy!(jitter = "100ms..250ms");
 fn a_policy_has_the_interval_as_well() {
     assert_eq!(UP, Policy::new().jitter(Jitter::Up(0.5)));
     assert_eq!(UP.wait_interval(2, None), (secs(2), secs(3)));
-    assert_eq!(UP.wait_interval(9, None), (secs(30), secs(30)), "no room is left");
+    assert_eq!(UP.wait_interval(9, None), (secs(15), secs(30)), "as wide below `max_delay`");
     let (least, most) = (millis(100), millis(250));
     assert_eq!(ADDED, Policy::new().jitter(Jitter::Added { least, most }));
     assert_eq!(ADDED.wait_interval(2, None), (millis(2_100), millis(2_250)));
     let cut = ADDED.max_delay(millis(2_200));
-    assert_eq!(cut.wait_interval(2, None), (millis(2_100), millis(2_200)));
+    assert_eq!(cut.wait_interval(2, None), (millis(2_050), millis(2_200)));
 }
 
 #[test]

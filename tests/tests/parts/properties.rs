@@ -407,10 +407,12 @@ fn jitter_is_uniform_and_does_not_pile_up_at_the_cap() {
         (30, Jitter::Proportional(1.0), 0.0),
         (30, Jitter::Full, 0.0),
         (30, Jitter::Equal, 15.0),
-        // Twice as much as there is room for.
-        (20, Jitter::Up(1.0), 20.0),
-        (20, Jitter::Added { least: s(2), most: s(20) }, 22.0),
-        (0, Jitter::Added { least: s(10), most: s(50) }, 10.0),
+        // Jitter that adds keeps its width below the cap.
+        (30, Jitter::Up(0.3), 21.0),
+        (20, Jitter::Up(1.0), 10.0),
+        (20, Jitter::Added { least: s(2), most: s(20) }, 12.0),
+        (30, Jitter::Added { least: s(2), most: s(7) }, 25.0),
+        (0, Jitter::Added { least: s(10), most: s(50) }, 0.0),
     ] {
         let waits = below_the_cap(s(wait), jitter);
         assert_eq!(waits.len(), 1_000);

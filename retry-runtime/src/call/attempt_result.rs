@@ -7,11 +7,10 @@ use core::task::{Context, Poll};
 
 use crate::call::call_context::CallContext;
 use crate::call::session::{Announced, Session};
-use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
 use crate::outcome::ended::Ended;
 use crate::outcome::error::{RetryError, SourceOf};
-use crate::outcome::interrupted::AttemptError;
+use crate::outcome::interrupted::{AttemptError, Interrupted};
 use crate::outcome::past_failure::PastFailure;
 
 /// The outcome of an attempt of such a call.
@@ -60,15 +59,6 @@ fn new_error<E>(
     RetryError::new(error, ended, source_of).with_history(history.unwrap_or_default())
 }
 
-/// Returns the failure of an attempt of such a call, for events.
-pub(crate) fn attempt_failure<T, E>(outcome: &AttemptResult<T, E>) -> Failure<'_, E> {
-    match outcome {
-        Ok(_) => Failure::Value,
-        Err(AttemptError::Error(error)) => Failure::Error(error),
-        Err(AttemptError::Interrupted(interrupted)) => Failure::Interrupted(interrupted),
-    }
-}
-
 impl<K, T> Session<K, T> {
     /// The event to pass to `on_retry` of such a call, after an attempt that will be retried.
     pub fn event_of_attempt<'e, X, E>(
@@ -76,7 +66,10 @@ impl<K, T> Session<K, T> {
         context: &CallContext<'e>,
         outcome: &'e AttemptResult<X, E>,
     ) -> Announced<'e, E> {
-        self.event(context, attempt_failure(outcome))
+        self.event(
+            context,
+            outcome.as_ref().map_or_else(AttemptError::as_result, |_| Err(&Interrupted::Value)),
+        )
     }
 
     /// The event to pass to `on_retry` of any other call.
@@ -85,8 +78,7 @@ impl<K, T> Session<K, T> {
         context: &CallContext<'e>,
         outcome: &'e R,
     ) -> Announced<'e, R::Error> {
-        let failure = outcome.failure().err().map_or(Failure::Value, Failure::Error);
-        self.event(context, failure)
+        self.event(context, outcome.failure().err().ok_or(&Interrupted::Value))
     }
 }
 

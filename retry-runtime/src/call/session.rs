@@ -42,7 +42,7 @@ use crate::call::hedge::race_attempts::RaceAttempts;
 use crate::call::last_failure::{Keeps, LastFailure};
 use crate::call::nested::{Guard, Inside};
 use crate::call::verdict::Verdict;
-use crate::event::retry_event::{Failure, RetryEvent};
+use crate::event::retry_event::RetryEvent;
 use crate::outcome::ended::Ended;
 use crate::outcome::interrupted::Interrupted;
 use crate::outcome::past_failure::PastFailure;
@@ -210,7 +210,7 @@ impl<K, T> Session<K, T> {
     pub(crate) fn event<'e, E>(
         &self,
         context: &CallContext<'e>,
-        failure: Failure<'e, E>,
+        failure: Result<&'e E, &'e Interrupted>,
     ) -> Announced<'e, E> {
         let progress = self.progress();
         let wait = progress.delay().unwrap_or_default();

@@ -30,29 +30,10 @@ pub struct RetryEvent<'a, E> {
     pub(crate) name: &'a Name,
     pub(crate) attempt: u32,
     pub(crate) attempts: Attempts,
-    pub(crate) failure: Failure<'a, E>,
+    pub(crate) failure: Result<&'a E, &'a Interrupted>,
     pub(crate) wait: Duration,
     pub(crate) waited: Duration,
 }
-
-/// The failure of an attempt.
-#[derive(Debug)]
-pub(crate) enum Failure<'a, E> {
-    /// With its own error.
-    Error(&'a E),
-    /// Without one: it was cut off.
-    Interrupted(&'a Interrupted),
-    /// With a value that `ok(…)` treats as a failure.
-    Value,
-}
-
-impl<E> Clone for Failure<'_, E> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E> Copy for Failure<'_, E> {}
 
 impl<E> RetryEvent<'_, E> {
     retry_rules::accessors! {
@@ -109,15 +90,12 @@ impl<E> RetryEvent<'_, E> {
     /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
     /// ```
     pub fn error(&self) -> Option<&E> {
-        match self.failure {
-            Failure::Error(error) => Some(error),
-            Failure::Interrupted(_) | Failure::Value => None,
-        }
+        self.failure.ok()
     }
 
-    /// Returns what cut the attempt off, if the function returns
-    /// [`RetryError`](crate::RetryError). Other functions convert it into their own
-    /// error: see [`error`](Self::error).
+    /// Returns how the attempt ended if it had no error: what cut it off, or that it returned a value
+    /// (`ok(…)`). A function that does not return [`RetryError`](crate::RetryError) converts what cuts
+    /// an attempt off into its own error: see [`error`](Self::error).
     ///
     /// ```
     /// # use retry_runtime::{Interrupted, Policy, RetryEvent, Retrier};
@@ -132,10 +110,29 @@ impl<E> RetryEvent<'_, E> {
     /// # }
     /// ```
     pub fn interrupted(&self) -> Option<&Interrupted> {
-        match self.failure {
-            Failure::Interrupted(interrupted) => Some(interrupted),
-            Failure::Error(_) | Failure::Value => None,
-        }
+        self.failure.err()
+    }
+
+    /// Returns the attempt's error, or how it ended if it had none: [`error`](Self::error) and
+    /// [`interrupted`](Self::interrupted) in one.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     match event.failure() {
+    ///         Ok(error) => eprintln!("failed: {error}"),
+    ///         Err(interrupted) => eprintln!("no answer: {interrupted}"),
+    ///     }
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The attempt had no error.
+    pub fn failure(&self) -> Result<&E, &Interrupted> {
+        self.failure
     }
 
     retry_rules::accessors! {
@@ -174,9 +171,9 @@ impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
         let Self { name, attempt, attempts, wait, failure, .. } = self;
         write!(f, "{name}: attempt {attempt} of {attempts} failed, next in {}", Rounded(*wait))?;
         match failure {
-            Failure::Error(error) => write!(f, ": {}", full_text(error)),
-            Failure::Interrupted(interrupted) => write!(f, ": {interrupted}"),
-            Failure::Value => Ok(()),
+            Ok(error) => write!(f, ": {}", full_text(error)),
+            Err(Interrupted::Value) => Ok(()),
+            Err(interrupted) => write!(f, ": {interrupted}"),
         }
     }
 }

@@ -134,10 +134,7 @@ impl<E> RetryError<E> {
     /// assert_eq!(error.last(), Some(&"busy"));
     /// ```
     pub fn last(&self) -> Option<&E> {
-        match &self.0.last {
-            AttemptError::Error(error) => Some(error),
-            AttemptError::Interrupted(_) => None,
-        }
+        self.0.last.as_result().ok()
     }
 
     /// Returns the last error, by value.
@@ -149,10 +146,26 @@ impl<E> RetryError<E> {
     /// assert_eq!(error.into_last(), Some("busy"));
     /// ```
     pub fn into_last(self) -> Option<E> {
-        match self.0.last {
-            AttemptError::Error(error) => Some(error),
-            AttemptError::Interrupted(_) => None,
-        }
+        self.0.last.into_result().ok()
+    }
+
+    /// Returns the last error, or, if an attempt ended without one, what `convert` makes of the
+    /// interruption.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// #[derive(Debug, PartialEq)]
+    /// enum Failure { Busy, TimedOut }
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(1)).opaque();
+    /// # impl std::fmt::Display for Failure {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("busy") }
+    /// # }
+    /// let error = retrier.run_sync(|| Err::<(), _>(Failure::Busy)).unwrap_err();
+    /// assert_eq!(error.into_last_or_else(|_| Failure::TimedOut), Failure::Busy);
+    /// ```
+    pub fn into_last_or_else(self, convert: impl FnOnce(Interrupted) -> E) -> E {
+        self.0.last.into_result().unwrap_or_else(convert)
     }
 
     /// Returns the last error, or, if an attempt ended without one, the interruption converted to
@@ -176,10 +189,7 @@ impl<E> RetryError<E> {
     where
         Interrupted: IntoError<E>,
     {
-        match self.0.last {
-            AttemptError::Error(error) => error,
-            AttemptError::Interrupted(interrupted) => interrupted.into_error(),
-        }
+        self.into_last_or_else(IntoError::into_error)
     }
 
     /// Converts the last error, and keeps how the call ended.
@@ -192,10 +202,8 @@ impl<E> RetryError<E> {
     /// ```
     pub fn map<F>(self, f: impl FnOnce(E) -> F) -> RetryError<F> {
         let GivenUp { last, ended, history, .. } = *self.0;
-        let last = match last {
-            AttemptError::Error(error) => AttemptError::Error(f(error)),
-            AttemptError::Interrupted(interrupted) => AttemptError::Interrupted(interrupted),
-        };
+        let last = last.into_result().map(f);
+        let last = last.map_or_else(AttemptError::Interrupted, AttemptError::Error);
         RetryError::new(last, ended, |_| None).with_history(history)
     }
 
@@ -261,10 +269,7 @@ impl<E> RetryError<E> {
     /// # }
     /// ```
     pub fn interrupted(&self) -> Option<&Interrupted> {
-        match &self.0.last {
-            AttemptError::Interrupted(interrupted) => Some(interrupted),
-            AttemptError::Error(_) => None,
-        }
+        self.0.last.as_result().err()
     }
 
     /// Returns the last failures of the call, the oldest first: as many as `history = n` keeps, or

@@ -167,6 +167,20 @@ pub enum AttemptError<E> {
 impl<E> AttemptError<E> {
     /// Stands for a value that counts as a failure; the value itself stays with the caller.
     pub(crate) const VALUE: Self = Self::Interrupted(Interrupted::Value);
+
+    pub(crate) fn as_result(&self) -> Result<&E, &Interrupted> {
+        match self {
+            Self::Error(error) => Ok(error),
+            Self::Interrupted(interrupted) => Err(interrupted),
+        }
+    }
+
+    pub(crate) fn into_result(self) -> Result<E, Interrupted> {
+        match self {
+            Self::Error(error) => Ok(error),
+            Self::Interrupted(interrupted) => Err(interrupted),
+        }
+    }
 }
 
 impl<E> From<Interrupted> for AttemptError<E> {

@@ -7,7 +7,7 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
-use crate::call::attempt_result::{AttemptResult, attempt_failure, attempt_result, ended};
+use crate::call::attempt_result::{AttemptResult, attempt_result, ended};
 use crate::call::call_context::CallContext;
 use crate::call::cancel::PollCancel;
 use crate::call::driver::{Attempts, Driver, DriverSession, Finished};
@@ -243,7 +243,7 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
         let Some(outcome) = &self.outcome else { return };
         let Judge { rules, on_retry, .. } = &mut self.judge;
         if rules.have_closures() || on_retry.is_some(Seal) {
-            let event = session.event(context, attempt_failure(outcome));
+            let event = session.event_of_attempt(context, outcome);
             rules.on_retry(&event);
             on_retry.call(&event, Seal);
         }

@@ -140,7 +140,8 @@ impl AskedWait {
 
 impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
-    /// `state`. Reports the same events as [`run`](Self::run). A server may ask for any wait,
+    /// `state`. Reports the same events as [`run`](Self::run), and calls the closures of the retrier:
+    /// those that set the wait, and those that listen to retries. A server may ask for any wait,
     /// unless the policy has a `max_retry_after`.
     ///
     /// ```
@@ -169,6 +170,7 @@ impl<D, V> Retrier<D, V> {
         let mut session = Session::<()>::resumed(*state);
         match session.failed(context, None, verdict) {
             Next::Wait => {
+                rules.on_retry(&session.event(&context, failed.error));
                 *state = session.state();
                 Decision::Wait(state.last_delay.unwrap_or_default())
             }

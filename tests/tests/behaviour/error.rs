@@ -370,6 +370,13 @@ async fn the_last_error_is_accessible_for_every_reason() {
     assert_eq!(read(false).await, Err(Failure::Corrupt));
     assert!(matches!(read(true).await, Err(Failure::Interrupted(Interrupted::Timeout { .. }))));
 
+    let last = end_of(Policy::new().attempts(1)).await;
+    assert_eq!(last.into_last_or_else(Failure::Interrupted), Failure::Corrupt);
+    let cut = Retrier::new(Policy::new().attempts(1).timeout(secs(1)));
+    let cut = cut.run(std::future::pending::<Result<(), Failure>>).await.unwrap_err();
+    let timed_out = Failure::Interrupted(Interrupted::timeout(secs(1)));
+    assert_eq!(cut.into_last_or_else(Failure::Interrupted), timed_out);
+
     // `?` puts the whole `RetryError` into an `anyhow::Error`; `into_error` only the last error.
     let ended = anyhow(Err(Failure::Corrupt)).await.unwrap_err();
     assert!(ended.downcast_ref::<RetryError<Failure>>().is_some());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retry_runtime::{Attempts, RetryError, RetryEvent, retry};
+use retry_runtime::{Attempts, Interrupted, RetryError, RetryEvent, retry};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Calls, Failure, secs};
@@ -49,19 +49,30 @@ async fn it_reads_as_a_sentence() {
 
 #[tokio::test(start_paused = true)]
 async fn a_value_and_a_timeout_have_no_error_of_their_own() {
-    #[retry(attempts = 2, retry_on = [ok(|n: &u32| *n < 9)], on_retry = |event| seen.push(event.error().is_some()))]
-    async fn value(seen: &mut Vec<bool>) -> Result<u32, Failure> {
+    type Seen = Vec<Option<Interrupted>>;
+    fn see(seen: &mut Seen, event: &RetryEvent<'_, Failure>) {
+        assert_eq!(event.failure().ok(), event.error());
+        assert_eq!(event.failure().err(), event.interrupted());
+        seen.push(event.failure().err().cloned());
+    }
+    #[retry(attempts = 2, retry_on = [ok(|n: &u32| *n < 9)], on_retry = |event| see(seen, event))]
+    async fn value(seen: &mut Seen) -> Result<u32, Failure> {
         Ok(1)
     }
-    #[retry(attempts = 2, timeout = "1s", on_retry = |event| seen.push(event.error().is_some()))]
-    async fn interrupted(seen: &mut Vec<bool>) -> Result<u32, RetryError<Failure>> {
+    #[retry(attempts = 2, timeout = "1s", on_retry = |event| see(seen, event))]
+    async fn interrupted(seen: &mut Seen) -> Result<u32, RetryError<Failure>> {
         sleep(secs(9)).await;
         Ok(1)
     }
-    let mut seen = Vec::new();
+    #[retry(attempts = 2, on_retry = |event| see(seen, event))]
+    async fn failed(seen: &mut Seen) -> Result<u32, Failure> {
+        Err(Failure::Corrupt)
+    }
+    let mut seen = Seen::new();
     value(&mut seen).await.unwrap();
     interrupted(&mut seen).await.unwrap_err();
-    assert_eq!(seen, [false, false]);
+    failed(&mut seen).await.unwrap_err();
+    assert_eq!(seen, [Some(Interrupted::Value), Some(Interrupted::timeout(secs(1))), None]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! memory.
 
 use std::io::{Error, ErrorKind};
+use std::ops::ControlFlow::{Break, Continue};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -119,6 +120,32 @@ fn it_reports_the_same_events() {
              connection refused",
         ]
     );
+}
+
+#[test]
+fn closures_of_the_retrier_set_the_wait_and_see_each_retry() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let retrier = Retrier::new(Policy::new().attempts(9))
+        .wait_by(|attempt, _: &Error, due| if attempt < 3 { Continue(2 * due) } else { Break(()) })
+        .on_retry({
+            let seen = seen.clone();
+            move |event| {
+                let kind = event.failure().map(Error::kind).map_err(Clone::clone);
+                seen.lock().unwrap().push((event.attempt(), event.wait(), event.waited(), kind));
+            }
+        });
+    let mut kept = CallState::default();
+    let decision = retrier.decide(&mut kept, &Failed::now(&refused()));
+    assert_eq!(decision, Decision::Wait(2 * SECOND));
+    let cut = Interrupted::timeout(SECOND);
+    let decision = retrier.decide(&mut kept, &Failed::timed_out(2 * SECOND, &cut));
+    assert_eq!(decision, Decision::Wait(2 * SECOND), "by the curve: there is no error");
+    let decision = retrier.decide(&mut kept, &Failed::after(4 * SECOND, &refused()));
+    assert_eq!(decision, Decision::GiveUp(Reason::NotRetryable));
+    let refusal = Ok(ErrorKind::ConnectionRefused);
+    let expected =
+        [(1, 2 * SECOND, Duration::ZERO, refusal), (2, 2 * SECOND, 2 * SECOND, Err(cut))];
+    assert_eq!(*seen.lock().unwrap(), expected);
 }
 
 #[test]

@@ -347,7 +347,7 @@ impl Page {
     pub(crate) fn picture(&mut self, name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("board");
         let how = json!({ "format": "png", "captureBeyondViewport": true });
-        let file = self.capture(how, folder, name);
+        let file = self.capture(how, &folder, name);
         if DOCUMENTED.contains(&name) && are_pictures_wanted() {
             let mut how = json!({ "format": "png", "captureBeyondViewport": true });
             if name.contains("narrow") {
@@ -356,17 +356,17 @@ impl Page {
                 how["clip"] =
                     json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 2 });
             }
-            self.capture(how, Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures"), name);
+            self.capture(how, &Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures"), name);
         }
         file
     }
 
-    fn capture(&mut self, how: Value, folder: PathBuf, name: &str) -> PathBuf {
+    fn capture(&mut self, how: Value, folder: &Path, name: &str) -> PathBuf {
         let picture = must(self.tools.call("Page.captureScreenshot", how));
         let picture = base64::engine::general_purpose::STANDARD
             .decode(picture["data"].as_str().expect("a picture"))
             .expect("base 64");
-        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::create_dir_all(folder).expect("a folder");
         let file = folder.join(format!("{name}.png"));
         std::fs::write(&file, &picture).expect("a file");
         file

@@ -1,26 +1,29 @@
 //! [`Dependencies`]: which task needs which, checked: no cycle, and no unknown task.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use petgraph::Direction;
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
+use thiserror::Error;
 
 use crate::store::{Store, StoreError};
 
 /// The reason why tasks do not form a valid graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidGraph {
     /// There are no tasks.
+    #[error("there are no tasks: add one")]
     Empty,
     /// Two tasks have the same name.
+    #[error("two tasks are named `{task}`: rename one of them")]
     Twice {
         /// The name.
         task: String,
     },
     /// A task needs one that does not exist.
+    #[error("`{task}` needs `{needs}`, but there is no such task{}", did_you_mean(similar.as_deref()))]
     Unknown {
         /// The task.
         task: String,
@@ -30,34 +33,19 @@ pub enum InvalidGraph {
         similar: Option<String>,
     },
     /// Tasks need each other.
+    #[error(
+        "these tasks depend on each other, so none of them can start: `{}`",
+        path.join("` → `")
+    )]
     Cycle {
         /// Each task needs the next one; the last repeats the first.
         path: Vec<String>,
     },
 }
 
-impl fmt::Display for InvalidGraph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("there are no tasks: add one"),
-            Self::Twice { task } => write!(f, "two tasks are named `{task}`: rename one of them"),
-            Self::Unknown { task, needs, similar } => {
-                write!(f, "`{task}` needs `{needs}`, but there is no such task")?;
-                match similar {
-                    Some(similar) => write!(f, ": did you mean `{similar}`?"),
-                    None => Ok(()),
-                }
-            }
-            Self::Cycle { path } => write!(
-                f,
-                "these tasks depend on each other, so none of them can start: `{}`",
-                path.join("` → `")
-            ),
-        }
-    }
+fn did_you_mean(similar: Option<&str>) -> String {
+    similar.map_or_else(String::new, |similar| format!(": did you mean `{similar}`?"))
 }
-
-impl std::error::Error for InvalidGraph {}
 
 /// The checked needs of tasks: each task exists once, and none needs itself, directly or
 /// indirectly.

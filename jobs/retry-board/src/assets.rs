@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
 use crate::page_group::PageGroup;
-use crate::safety::secret::hex;
 
 /// A static file of the pages.
 #[derive(Debug)]
@@ -53,5 +52,5 @@ impl Asset {
 
 fn hash(content: &str) -> String {
     let digest = Sha256::digest(content.as_bytes());
-    hex(&digest[..8])
+    hex::encode(&digest[..8])
 }

@@ -1,7 +1,5 @@
 //! [`Secret`]: signs what browsers store, so that it cannot be forged.
 
-use std::fmt::Write as _;
-
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -36,12 +34,12 @@ impl Secret {
     pub(crate) fn sign(&self, purpose: &str, text: &str) -> String {
         let mut mac = self.mac(purpose);
         mac.update(text.as_bytes());
-        hex(&mac.finalize().into_bytes())
+        hex::encode(mac.finalize().into_bytes())
     }
 
     /// Checks a signature in constant time.
     pub(crate) fn verify(&self, purpose: &str, text: &str, signature: &str) -> bool {
-        let Some(bytes) = unhex(signature) else { return false };
+        let Ok(bytes) = hex::decode(signature) else { return false };
         let mut mac = self.mac(purpose);
         mac.update(text.as_bytes());
         mac.verify_slice(&bytes).is_ok()
@@ -49,23 +47,8 @@ impl Secret {
 
     /// Creates a text that cannot be guessed.
     pub(crate) fn nonce() -> String {
-        hex(&Self::random().0[..16])
+        hex::encode(&Self::random().0[..16])
     }
-}
-
-/// Encodes bytes as text.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
 // Hides the key.

@@ -2,10 +2,10 @@
 //! version, is left as it is.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
@@ -300,23 +300,13 @@ fn refuse_others(path: &Path, known: &Layout) -> StoreResult<()> {
 
 /// The URI that opens a file as immutable.
 fn as_uri(path: &Path) -> String {
-    let mut uri = "file://".to_owned();
-    let bytes = path.as_os_str().as_encoded_bytes();
-    if !bytes.starts_with(b"/") {
-        uri.push('/');
-    }
-    for &byte in bytes {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' | b':' => uri.push(char::from(byte)),
-            b'\\' if cfg!(windows) => uri.push('/'),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
-            byte => {
-                let _infallible = write!(uri, "%{byte:02x}");
-            }
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
+    const ESCAPED: AsciiSet =
+        NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b':');
+
+    let path = percent_encode(path.as_os_str().as_encoded_bytes(), &ESCAPED).to_string();
+    let path = if cfg!(windows) { path.replace("%5C", "/") } else { path };
+    let root = if path.starts_with('/') { "" } else { "/" };
+    format!("file://{root}{path}?immutable=1")
 }
 
 fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
@@ -410,7 +400,7 @@ mod tests {
     fn a_path_with_the_signs_of_an_address_is_still_a_path() {
         assert_eq!(
             as_uri(Path::new("/a b/c?d#e%f.db")),
-            "file:///a%20b/c%3fd%23e%25f.db?immutable=1"
+            "file:///a%20b/c%3Fd%23e%25f.db?immutable=1"
         );
     }
 }

@@ -415,27 +415,20 @@ impl WorkflowFile {
         }
         if *self.error_policy.get_on_item_failure() == OnItemFailure::Retry {
             let policy = *self.error_policy.get_retry_config();
-            let place = "error_policy (items that are re-queued)".to_owned();
-            found.push(NamedPolicy { place, policy, uncounted: Vec::new() });
+            found.push(("error_policy (items that are re-queued)".to_owned(), policy, Vec::new()));
         }
         found
     }
 }
 
-/// A policy of a file.
-pub(crate) struct NamedPolicy {
-    pub(crate) place: String,
-    pub(crate) policy: Policy,
-    /// The classes of failures that use up no attempt.
-    pub(crate) uncounted: Vec<&'static str>,
-}
+/// A policy with the name of its place, and the kinds of failure that use up no attempt.
+pub(crate) type NamedPolicy = (String, Policy, Vec<&'static str>);
 
 fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<NamedPolicy>) {
     for step in &steps.0 {
         let name = format!("{place}, {}", step.label);
         if let Some(&policy) = step.policy() {
-            let uncounted = step.uncounted();
-            found.push(NamedPolicy { place: name.clone(), policy, uncounted });
+            found.push((name.clone(), policy, step.uncounted()));
         }
         if let Some(handler) = step.after_failure.steps() {
             collect_policies(&format!("{name}, on_failure"), handler, found);

@@ -10,7 +10,6 @@ use super::files;
 use super::outcome::CommandError;
 use super::screen::{Screen, Tone};
 use crate::explain::{self, Walk, WalkEnd};
-use crate::file::NamedPolicy;
 use crate::terminal::text::one_line;
 
 pub(super) fn explain(
@@ -52,7 +51,7 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
     if policies.is_empty() && !screen.json {
         screen.line("nothing in this file is retried: only steps with a `retry_config` are")?;
     }
-    for (i, NamedPolicy { place, policy, uncounted }) in policies.iter().enumerate() {
+    for (i, (place, policy, uncounted)) in policies.iter().enumerate() {
         if screen.json {
             let mut object = as_json(policy);
             object["name"] = json!(place);

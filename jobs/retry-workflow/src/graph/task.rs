@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use retry_runtime::matchers::Matchers;
-use retry_runtime::retrier::{Readable, ReadsClass};
+use retry_runtime::retrier::Readable;
 use retry_runtime::{Class, Policy, Retrier};
 
 use super::task_keys::{self, MAX_RETRIES, MAX_RETRY_DELAY, RETRY_DELAY};
@@ -184,31 +184,25 @@ impl<H, D> Task<H, D> {
         /// # }
         /// ```
         pub fn max_postponed(self, most: Duration) -> Self { postponement.most: most }
-    }
 
-    /// Sets the classes of failures that use up no attempt, as
-    /// [`Workflow::uncounted`](crate::Workflow::uncounted) does. Default: none.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow::{Class, Graph, Task};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let upload = Task::new("upload", |_| async { Err::<(), _>("429 Too Many Requests") })
-    ///     .max_retries(0)
-    ///     .uncounted(Class::RATE_LIMIT)
-    ///     .max_postponed(Duration::from_secs(7));
-    /// // It waits 1 s, 2 s and 4 s.
-    /// assert_eq!(Graph::new("publish").task(upload).run().await?.elapsed.as_secs(), 7);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn uncounted(mut self, classes: Class) -> Self
-    where
-        D: ReadsClass,
-    {
-        self.postponement.uncounted = classes;
-        self
+        /// Sets the classes of failures that use up no attempt, as
+        /// [`Workflow::uncounted`](crate::Workflow::uncounted) does. Default: none.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::{Class, Graph, Task};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let upload = Task::new("upload", |_| async { Err::<(), _>("429 Too Many Requests") })
+        ///     .max_retries(0)
+        ///     .uncounted(Class::RATE_LIMIT)
+        ///     .max_postponed(Duration::from_secs(7));
+        /// // It waits 1 s, 2 s and 4 s.
+        /// assert_eq!(Graph::new("publish").task(upload).run().await?.elapsed.as_secs(), 7);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn uncounted(self, classes: Class) -> Self { postponement.uncounted: classes }
     }
 
     pub(super) fn policy(&self) -> Policy {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use retry_runtime::durable::Describes;
+use retry_runtime::durable::{Describes, Description};
 use retry_runtime::retrier::Decider;
 use retry_runtime::{Class, Interrupted, Reason, Retrier};
 use serde::Serialize;
@@ -128,20 +128,18 @@ where
                 Err(_) => Err(Err(Interrupted::timeout(limit))),
             },
         };
-        let (mut failure, class, error) = match &result {
+        let (description, error) = match &result {
             Ok(_) => {
                 if let Some(state) = &state {
                     state.succeeded(&self.retrier);
                 }
                 return AttemptReport::succeeded(timer, None);
             }
-            Err(Ok(error)) => {
-                let description = self.retrier.describe(error);
-                let class = description.class;
-                (Failure::described(description), class, Ok(error))
-            }
-            Err(Err(cut)) => (Failure::from_error(cut), Class::TIMEOUT, Err(cut)),
+            Err(Ok(error)) => (self.retrier.describe(error), Ok(error)),
+            Err(Err(cut)) => (Description::of(cut), Err(cut)),
         };
+        let class = description.class;
+        let mut failure = Failure::described(description);
         let wait = Duration::from_nanos(asked.load(Ordering::Relaxed));
         let rest = self.postponement.most.saturating_sub(postponed);
         let mut uncounted = class.intersects(self.postponement.uncounted).then_some(rest);

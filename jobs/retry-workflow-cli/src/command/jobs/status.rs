@@ -67,22 +67,31 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         None => None,
     };
     let is_finish_due = runner::is_finish_due(store, &job).await?;
+    let job_summary = JobSummary::load(store, &job).await?;
+    let mut postponed = BTreeMap::<_, u64>::new();
+    if job_summary.counts.pending <= MOST_SEARCHED {
+        let waiting = Filter::job(&job.id).states([ItemState::Pending]);
+        let add = |item: ItemRecord| {
+            if let Some(failure) = work::postponed(&item).and_then(|row| row.failure) {
+                *postponed.entry(failure.class).or_default() += u64::from(failure.times);
+            }
+        };
+        store.each_item(&waiting, add).await?;
+    }
     let status = Status {
         finishes: runner::live_worker(store, &job).await?,
         is_finish_due,
         is_unfinished: runner::is_unfinished(store, &job).await?,
-        job: JobSummary::load(store, &job).await?,
+        job: job_summary,
         reduce,
-        postponed: postponed(store, &job).await?,
+        postponed,
     };
     if screen.json {
         let mut object = json!(status.job);
         if is_finish_due {
             object["on_finish"] = json!("due");
         }
-        if !status.postponed.is_empty() {
-            object["postponed"] = json!(status.postponed);
-        }
+        object["postponed"] = json!(status.postponed);
         if let Some(reduce) = &status.reduce {
             object["reduce"] = json!(reduce);
         }
@@ -91,20 +100,6 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         status.text(screen)?;
     }
     Ok(status.is_unfinished && status.job.status == "running")
-}
-
-async fn postponed(store: &dyn Store, job: &Job) -> Result<BTreeMap<String, u64>, CommandError> {
-    let mut times = BTreeMap::new();
-    let add = |item: ItemRecord| {
-        if let Some(failure) = work::postponed(&item).and_then(|row| row.failure) {
-            *times.entry(failure.class).or_default() += u64::from(failure.times);
-        }
-    };
-    if store.counts(&job.id).await?.pending <= MOST_SEARCHED {
-        let waiting = Filter::job(&job.id).states([ItemState::Pending]);
-        store.each_item(&waiting, add).await?;
-    }
-    Ok(times)
 }
 
 async fn latest(store: &dyn Store, flag: &str) -> Result<Job, CommandError> {

@@ -42,7 +42,7 @@ const CIRCUIT_BREAKER: &str = "circuit_breaker";
 const ON_FAILURE: &str = "on_failure";
 
 /// The keys that a `retry_config` of a step must not have, and why.
-pub(super) const REJECTED: [(&[&str], &str); 5] = [
+pub(super) const REJECTED: [(&[&str], &str); 4] = [
     (
         &["deadline"],
         "a `deadline` bounds a call in one process, but a step may wait in its store for days: use \
@@ -55,12 +55,8 @@ pub(super) const REJECTED: [(&[&str], &str); 5] = [
          a time: remove it",
     ),
     (
-        &[MAX_RETRY_AFTER],
-        "`max_retry_after` is a key of the step: write it beside `retry_config`, not inside",
-    ),
-    (
-        &[MAX_POSTPONED],
-        "`max_postponed` is a key of the step: write it beside `retry_config`, not inside",
+        &[MAX_RETRY_AFTER, MAX_POSTPONED],
+        "this is a key of the step: write it beside `retry_config`, not inside",
     ),
     (
         &[CIRCUIT_BREAKER],

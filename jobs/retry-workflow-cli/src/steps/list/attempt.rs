@@ -159,9 +159,12 @@ impl<'a> Attempt<'a> {
         if self.shortage.is_some() {
             return StepEnd::Again(Pause::Retry(Duration::ZERO), retry_state);
         }
-        let rest = self.postponable(step);
-        let not_ready = rest.and_then(|rest| not_ready(&error, rest));
-        if let Some(Ok(wait)) = not_ready {
+        let most = step.max_postponed.limit().unwrap_or(Duration::MAX);
+        let rest = self.terms.postponed.map(|before| most.saturating_sub(before));
+        // A step that is not ready says when it will be.
+        let asked = error.wait().filter(|_| error.exit_code() == Some(NOT_READY));
+        let not_ready = rest.and(asked).map(postponement);
+        if let Some(wait) = not_ready.filter(|wait| Some(*wait) <= rest) {
             self.failed(&step.label, timer, &mut error, None);
             self.uncounted = timer.elapsed();
             if let Some(retry_state) = &mut retry_state {
@@ -255,12 +258,6 @@ impl<'a> Attempt<'a> {
         Err(StepError::bad_output(status, written, self.workspace.excerpt, masks))
     }
 
-    /// Returns how long a step may still be postponed, if it can be at its place.
-    fn postponable(&self, step: &Step) -> Option<Duration> {
-        let most = step.max_postponed.limit().unwrap_or(Duration::MAX);
-        Some(most.saturating_sub(self.terms.postponed?))
-    }
-
     /// Runs a command of a step that has been retried `retries` times.
     async fn run(
         &mut self,
@@ -270,53 +267,45 @@ impl<'a> Attempt<'a> {
         limit: Option<Duration>,
         retries: u32,
     ) -> Result<CommandOutput, StepError> {
-        let ended = self.run_prepared(step, command, scope, limit, retries).await;
+        let ended = async {
+            let PreparedCommand { mut invocation, files, retry_after, hint } =
+                command.prepare(self.workspace, scope)?;
+            let left = self.terms.limit.map(|limit| limit.saturating_sub(self.running()));
+            invocation.timeout = limit.into_iter().chain(left).min();
+            for (name, value) in &step.env {
+                let value = value.render(scope).map_err(StepError::payload)?;
+                invocation.variables.push((name.clone(), value.into()));
+            }
+            if let Some(folder) = &step.working_dir {
+                let folder = folder.render(scope).map_err(StepError::payload)?;
+                invocation.folder = invocation.folder.join(folder);
+            }
+            invocation.variables.extend(item_variables(self.cx, retries));
+            if let Some(tap) = &self.workspace.tap {
+                let is_begun = std::mem::replace(&mut self.has_written, true);
+                invocation.sinks = tap.sinks(self.cx, is_begun);
+            }
+            let ended = invocation.run().await;
+            if let Err(error) = &ended {
+                self.is_stopped |= interruption::explains(error.status()).await;
+            }
+            if let Ok(written) = &ended {
+                let most = self.workspace.excerpt.of_success();
+                self.printed = end_of_both(&self.printed, &written.printed, most);
+            }
+            // The files exist for as long as the command runs.
+            drop(files);
+            let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
+            match ended {
+                Ok(written) => Ok(CommandOutput { retry_after: wait, ..written }),
+                Err(error) => Err(error.hint(hint).retry_after(wait)),
+            }
+        }
+        .await;
         if let Err(error) = &ended {
             self.shortage = error.shortage().map(str::to_owned);
         }
         ended
-    }
-
-    async fn run_prepared(
-        &mut self,
-        step: &Step,
-        command: &Run,
-        scope: &Scope,
-        limit: Option<Duration>,
-        retries: u32,
-    ) -> Result<CommandOutput, StepError> {
-        let PreparedCommand { mut invocation, files, retry_after, hint } =
-            command.prepare(self.workspace, scope)?;
-        let left = self.terms.limit.map(|limit| limit.saturating_sub(self.running()));
-        invocation.timeout = limit.into_iter().chain(left).min();
-        for (name, value) in &step.env {
-            let value = value.render(scope).map_err(StepError::payload)?;
-            invocation.variables.push((name.clone(), value.into()));
-        }
-        if let Some(folder) = &step.working_dir {
-            let folder = folder.render(scope).map_err(StepError::payload)?;
-            invocation.folder = invocation.folder.join(folder);
-        }
-        invocation.variables.extend(item_variables(self.cx, retries));
-        if let Some(tap) = &self.workspace.tap {
-            let is_begun = std::mem::replace(&mut self.has_written, true);
-            invocation.sinks = tap.sinks(self.cx, is_begun);
-        }
-        let ended = invocation.run().await;
-        if let Err(error) = &ended {
-            self.is_stopped |= interruption::explains(error.status()).await;
-        }
-        if let Ok(written) = &ended {
-            let most = self.workspace.excerpt.of_success();
-            self.printed = end_of_both(&self.printed, &written.printed, most);
-        }
-        // The files exist for as long as the command runs.
-        drop(files);
-        let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
-        match ended {
-            Ok(written) => Ok(CommandOutput { retry_after: wait, ..written }),
-            Err(error) => Err(error.hint(hint).retry_after(wait)),
-        }
     }
 
     pub(super) async fn fallback(
@@ -390,12 +379,4 @@ impl<'a> Attempt<'a> {
     pub(super) fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
         self.records.push(timer.failed(failure).step(label));
     }
-}
-
-/// Returns how long a step that is not ready is postponed; an error if that would be for longer
-/// than `rest`, and `None` if it has failed in any other way.
-fn not_ready(error: &StepError, rest: Duration) -> Option<Result<Duration, ()>> {
-    let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
-    let wait = postponement(wait);
-    Some(if wait <= rest { Ok(wait) } else { Err(()) })
 }

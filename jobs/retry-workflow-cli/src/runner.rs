@@ -105,6 +105,8 @@ pub(crate) struct RunSettings {
     pub(crate) lease: Duration,
     /// The time at which to stop.
     pub(crate) deadline: Option<Instant>,
+    /// The time for which running items may end once the job stops.
+    pub(crate) stop_within: Option<Duration>,
     pub(crate) listener: JobListener,
     /// Receives messages for the user.
     pub(crate) notify: MessageSink,
@@ -149,10 +151,11 @@ fn set<T>(
 impl FileRun<'_> {
     /// The runner for this job, with the settings that all jobs of a file have.
     fn runner(self, job: &Job, policy: ErrorPolicy) -> JobRunner {
-        let RunSettings { deadline, schedule, lease, listener, .. } = self.settings;
+        let RunSettings { deadline, stop_within, schedule, lease, listener, .. } = self.settings;
         let (listener, mut stop) = (Arc::clone(listener), self.stop.clone());
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let runner = set(JobRunner::new(&job.name), left, JobRunner::deadline);
+        let runner = set(runner, *stop_within, JobRunner::stop_within);
         set(runner, schedule.not_before, JobRunner::not_before)
             .job_id(&job.id)
             .store(Arc::clone(self.store))

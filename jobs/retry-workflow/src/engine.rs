@@ -81,6 +81,8 @@ pub(crate) struct Options {
     /// The duration of this worker's lease of a claimed item, unless it is renewed.
     pub(crate) lease: Duration,
     pub(crate) deadline: Option<Duration>,
+    /// The time for which running items may end once the job stops; `None` if it is not set.
+    pub(crate) stop_within: Option<Duration>,
     /// The number of attempts that start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
     pub(crate) key_limits: Vec<JobLimit>,
@@ -129,6 +131,8 @@ impl Signals {
 const MOST_WAITING: u64 = 10_000;
 /// With priorities it is this many: the most urgent item may be the last one.
 const MOST_WAITING_BY_PRIORITY: u64 = 1_000_000;
+/// The time for which running items may end after the deadline of a job, unless it is set.
+const DEADLINE_GRACE: Duration = Duration::from_secs(30);
 /// The number of finished tasks that are taken before anything else is polled.
 const SETTLE_BATCH: usize = 256;
 
@@ -208,6 +212,8 @@ pub(crate) async fn run(
         input_complete: false,
         is_input_final: true,
         stopping: None,
+        stop_within: options.stop_within,
+        release_at: None,
         attempts: Arc::new(attempts),
         keys,
         schedule,
@@ -298,6 +304,9 @@ struct Engine {
     /// Set if the end of the input means that the job has all its items.
     is_input_final: bool,
     stopping: Option<StopReason>,
+    stop_within: Option<Duration>,
+    /// The time at which running items are released, because the job stops.
+    release_at: Option<Instant>,
 }
 
 impl Engine {
@@ -404,11 +413,14 @@ impl Engine {
         // Each finished task frees a slot; settle several at once.
         let mut ended = 0;
         while ended < SETTLE_BATCH
-            && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
+            && let Poll::Ready(Some(done)) = self.tasks.poll_join_next_with_id(cx)
         {
             ended += 1;
-            // Panics are caught inside; a task is aborted when its lease is lost.
-            if let Ok(finished) = done {
+            // Panics are caught inside; a task is aborted when its lease is lost, or when the time
+            // to end is over: its item is then still held.
+            let released = |task| self.leases.of_handler(task).map(Completion::released);
+            let ended = done.map(|(_, finished)| Some(finished));
+            if let Some(finished) = ended.unwrap_or_else(|aborted| released(aborted.id())) {
                 if let (Some(keys), Some(settlement)) = (&mut self.keys, &finished.settlement) {
                     keys.ended(settlement.lease.item, self.store.now());
                 }
@@ -441,8 +453,8 @@ impl Engine {
         if let Some(listen_at) = self.listen_at() {
             at = at.min(listen_at);
         }
-        if let Some(start_at) = self.start_at {
-            at = at.min(start_at);
+        for earlier in self.start_at.into_iter().chain(self.release_at) {
+            at = at.min(earlier);
         }
         if let Some((wait, _)) = self.closed_gate().filter(|(wait, _)| !wait.is_zero()) {
             at = at.min(Instant::now() + wait);
@@ -457,6 +469,9 @@ impl Engine {
     fn start_ready_items(&mut self) {
         let now = Instant::now();
         self.capacity.update(now);
+        if self.release_at.take_if(|at| *at <= now).is_some() {
+            self.tasks.abort_all();
+        }
         if self.listen_at().is_some_and(|at| at <= now) {
             self.start_listening();
         }

@@ -37,6 +37,7 @@ type Parts<I, H, D, Kinds> = (JobRunner, Closure<I, H, D, Kinds>);
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+/// | [`stop_within`](Self::stop_within): how long running items may end when the job stops | no limit; 30 s after a deadline |
 /// | [`uncounted`](Self::uncounted): failures that use up no attempt | none |
 /// | [`max_postponed`](Self::max_postponed): how long an item may come back later | 24 h |
 ///
@@ -268,13 +269,13 @@ impl<D> Workflow<D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry(self, config: impl Into<RetryConfig>) -> Self {
+    pub fn retry(mut self, config: impl Into<RetryConfig>) -> Self {
         let mut config = config.into();
         // The retrier would count the waits of a failure that uses up no attempt.
-        let uncounted = config.uncounted.take();
-        let mut workflow = self.with_retrier(|retrier| retrier.with_config(&config));
-        workflow.postponement.uncounted = uncounted.unwrap_or(workflow.postponement.uncounted);
-        workflow
+        if let Some(classes) = config.uncounted.take() {
+            self.postponement.uncounted = classes;
+        }
+        self.with_retrier(|retrier| retrier.with_config(&config))
     }
 
     /// Sets the classes of failures that use up no attempt, such as the 429 of a server that was

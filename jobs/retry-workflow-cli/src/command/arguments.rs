@@ -389,6 +389,11 @@ pub(crate) struct RunArguments {
     /// Stop the job this long after this process has started it, so that it can be resumed
     #[arg(long, value_name = "TIME", value_parser = retry_rules::duration::parse)]
     pub(crate) deadline: Option<Duration>,
+    /// The time for which running items may end after SIGTERM, Ctrl-C or anything else that stops
+    /// the job; then they are released, and start again with `resume` [default: 30s after the
+    /// deadline, otherwise no limit]
+    #[arg(long, value_name = "TIME", value_parser = retry_rules::duration::parse)]
+    pub(crate) stop_within: Option<Duration>,
     /// Let items start over, finished steps included, if they cannot continue because steps that
     /// they have finished were edited. Each starts when its wait ends; `items due` ends all waits
     #[arg(long)]

@@ -472,6 +472,7 @@ async fn work(
         rate: how.rate,
         lease: how.lease,
         deadline: how.deadline.map(|after| Instant::now() + after),
+        stop_within: how.stop_within,
         listener: listener(&reporter, screen),
         notify: {
             let reporter = Arc::clone(&reporter);

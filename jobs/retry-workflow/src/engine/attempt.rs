@@ -49,7 +49,7 @@ pub(crate) type Handlers = BTreeMap<String, Handler>;
 pub(super) struct AttemptRunner {
     job: Arc<str>,
     worker: Arc<str>,
-    clock: Clock,
+    pub(super) clock: Clock,
     work: Arc<dyn DynWork>,
     action: OnItemFailure,
     handlers: Handlers,
@@ -107,11 +107,6 @@ impl Completion {
     /// Returns whether the item is put back as if it had not been claimed.
     pub(super) fn is_released(&self) -> bool {
         self.settlement.as_ref().is_some_and(|it| it.end == Settled::Released)
-    }
-
-    /// Returns whether the item can be claimed again, now or later.
-    pub(super) fn puts_back(&self) -> bool {
-        self.state.is_none()
     }
 }
 
@@ -228,9 +223,7 @@ fn record_outcome(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<Asked
         | WorkOutcome::Postponed { .. }
         | WorkOutcome::NotBegun { .. }
         | WorkOutcome::Released => permit.forgive(),
-        WorkOutcome::Retry { .. } | WorkOutcome::Uncounted { .. } | WorkOutcome::Failed { .. } => {
-            permit.failure();
-        }
+        _ => permit.failure(),
     }
 }
 
@@ -301,10 +294,6 @@ impl AttemptRunner {
             breaker: breaker.cloned(),
             slow_down_on: options.slow_down_on,
         }
-    }
-
-    pub(super) fn clock(&self) -> Clock {
-        Arc::clone(&self.clock)
     }
 
     pub(super) async fn run(self: Arc<Self>, lease: Lease) -> Completion {
@@ -537,7 +526,9 @@ impl AttemptRunner {
             Some(record) => {
                 left.postponed_for = left.postponed_for.saturating_add(wait);
                 left.postponed_until = Some(due);
-                let row = self.postponed(&item, record, wait);
+                let outcome = AttemptOutcome::Postponed;
+                let record = StepRecord { outcome, output: None, ..record };
+                let row = self.row((item.run, item.attempt), record, wait);
                 let all = with_those_before(row.clone(), item.postponed.take());
                 event = Some(row);
                 Some(Box::new(all))
@@ -551,12 +542,6 @@ impl AttemptRunner {
         let mut completion = self.finished(item, end, measured, None);
         completion.reported.extend(event);
         completion
-    }
-
-    /// The row for a postponed attempt.
-    fn postponed(&self, item: &LeasedItem, record: StepRecord, wait: Duration) -> AttemptRecord {
-        let record = StepRecord { outcome: AttemptOutcome::Postponed, output: None, ..record };
-        self.row((item.run, item.attempt), record, wait)
     }
 
     /// The row of the history for a record.

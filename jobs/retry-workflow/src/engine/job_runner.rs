@@ -34,6 +34,7 @@ use crate::words;
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+/// | [`stop_within`](Self::stop_within): how long running items may end when the job stops | no limit; 30 s after a deadline |
 #[must_use = "a job does nothing until it is run"]
 pub struct JobRunner {
     pub(crate) name: String,
@@ -59,6 +60,7 @@ impl JobRunner {
             slow_down_on: Class::empty(),
             lease: Duration::from_secs(30),
             deadline: None,
+            stop_within: None,
             rate: None,
             key_limits: Vec::new(),
             priority: None,
@@ -356,8 +358,36 @@ macro_rules! settings {
             self
         }
 
+        /// Sets for how long running items may end once the job stops. Then their handlers are
+        /// dropped, and the items are released: they can start again at once, and no attempt is
+        /// used up. Default: 30 s after the [`deadline`](Self::deadline), and without a limit if
+        /// anything else stops the job.
+        ///
+        /// Set it to less than the time between the signal and the end of a machine that is taken
+        /// away. A handler that blocks its thread cannot be dropped.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("render")
+        ///     .stop_on(tokio::time::sleep(Duration::from_secs(60)))
+        ///     .stop_within(Duration::from_secs(20))
+        ///     .run([1], |_: u32, _| std::future::pending::<Result<(), String>>())
+        ///     .await?;
+        /// assert_eq!((report.counts.pending, report.elapsed.as_secs()), (1, 80));
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn stop_within(mut self, time: std::time::Duration) -> Self {
+            self$(.$runner)?.options.stop_within = Some(time);
+            self
+        }
+
         /// Stops the job this long after this process began or resumed it: no further item is
-        /// started, and the job can be resumed. Default: none.
+        /// started, and the job can be resumed. Items that run may end for 30 s, or for
+        /// [`stop_within`](Self::stop_within). Default: none.
         ///
         /// ```
         /// # use std::time::Duration;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::{self, AbortHandle};
 
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, Settlement, Start};
@@ -193,6 +193,13 @@ impl Leases {
         if let Some(held) = self.held.get_mut(&item) {
             held.handler = Some(handler);
         }
+    }
+
+    /// Returns the lease of the item on which this handler works, unless it was lost.
+    pub(super) fn of_handler(&self, handler: task::Id) -> Option<LeaseKey> {
+        let is_its = |held: &Held| held.handler.as_ref().is_some_and(|own| own.id() == handler);
+        let (&item, held) = self.held.iter().find(|(_, held)| is_its(held))?;
+        Some(LeaseKey { item, token: held.token })
     }
 
     /// Takes over the store's result of a renewal until then. An item whose lease was refused has

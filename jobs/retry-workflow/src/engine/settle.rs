@@ -1,8 +1,10 @@
 //! Settling: outcomes that are passed to the store, and the limits at which a job stops.
 
-use super::Engine;
+use tokio::time::Instant;
+
 use super::attempt::Completion;
 use super::operations::{EngineEvent, Operation};
+use super::{DEADLINE_GRACE, Engine};
 use crate::engine::source::DynSource;
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
@@ -50,7 +52,7 @@ impl Engine {
     /// Handles the store's result for one item.
     pub(super) fn settled(&mut self, finished: Completion, good: bool, source: &mut dyn DynSource) {
         self.ledger.settled(&finished, good);
-        if self.claim_at.is_none() && finished.puts_back() {
+        if self.claim_at.is_none() && finished.state.is_none() {
             self.claim_soon();
         }
         // Another worker has the item now, and will report what becomes of it.
@@ -91,10 +93,13 @@ impl Engine {
         }
     }
 
-    /// Starts nothing more, and lets running items finish.
+    /// Starts nothing more, and lets running items finish for as long as they may.
     pub(super) fn stop(&mut self, reason: StopReason) {
         if self.stopping.is_none() {
             self.collector.emit(&JobEvent::Stopping { reason: &reason });
+            let by_default = (reason == StopReason::Deadline).then_some(DEADLINE_GRACE);
+            let within = self.stop_within.or(by_default);
+            self.release_at = within.and_then(|within| Instant::now().checked_add(within));
             self.stopping = Some(reason);
         }
     }

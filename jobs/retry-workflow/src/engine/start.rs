@@ -46,7 +46,7 @@ impl Engine {
             let Some(lease) = self.leases.start(place) else { break };
             let item = lease.key.item;
             let handler = Arc::clone(&self.attempts).run(lease);
-            let handler = self.tasks.spawn(by_clock(self.attempts.clock(), handler));
+            let handler = self.tasks.spawn(by_clock(Arc::clone(&self.attempts.clock), handler));
             self.leases.handed_to(item, handler);
         }
         while self.stopping.is_some()

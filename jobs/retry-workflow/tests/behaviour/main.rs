@@ -20,6 +20,7 @@ mod postponed;
 mod redriven;
 mod shortage;
 mod slow_down;
+mod stopping;
 mod store_file;
 #[cfg(feature = "sqlite")]
 mod store_model;

@@ -149,6 +149,39 @@ fn a_deadline_stops_a_job_which_can_be_resumed() {
     place.ends(0, &["resume", "--deadline", "1m"]).says("6 succeeded, of 6");
 }
 
+/// A machine that is taken away leaves no lost items, and no commands.
+#[test]
+fn items_that_do_not_end_in_time_after_a_signal_are_released() {
+    for store in stores() {
+        let work = "echo $$ >> log; until [ -e go ]; do sleep 0.02; done";
+        let place = place(work).on(store);
+        let running = place.spawn(&["run", "job.yml", "--stop-within", "300ms"]);
+        until("two have begun", || place.read("log").lines().count() == 2);
+        running.signal("TERM");
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        for id in place.read("log").lines() {
+            until("the command has ended", || {
+                std::fs::read_to_string(format!("/proc/{id}/stat"))
+                    .map_or(true, |stat| stat.contains(") Z "))
+            });
+        }
+        assert_eq!(place.object(&["status"])["counts"]["pending"], 6);
+        for id in ["a", "b"] {
+            let item = place.object(&["items", "show", id]);
+            assert_eq!(
+                (&item["attempt"], &item["state"]),
+                (&0.into(), &"pending".into()),
+                "{item}"
+            );
+            assert!(item["history"].is_null(), "{item}");
+        }
+        place.write("go", "");
+        place.ends(0, &["resume"]).says("6 succeeded, of 6");
+        assert_eq!(place.read("log").lines().count(), 8);
+    }
+}
+
 #[test]
 fn a_dead_letter_is_run_again_with_another_payload() {
     let place = place("test \"$1\" != f || exit 1; echo \"$1\" >> log");

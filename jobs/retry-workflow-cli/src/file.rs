@@ -58,6 +58,8 @@ pub struct WorkflowFile {
     pub(crate) on_finish: Option<Steps>,
     pub(crate) schedule: Schedule,
     pub(crate) plan: WorkflowPlan,
+    /// The number of workers that an item may kill while it runs alone.
+    pub(crate) max_lost: Option<u32>,
     environment: EnvironmentPlan,
     /// Notes on what is valid, but may be a mistake.
     hints: Vec<Mistake>,
@@ -220,6 +222,7 @@ impl WorkflowFile {
             on_finish: None,
             schedule: Schedule::default(),
             plan,
+            max_lost: None,
             environment: EnvironmentPlan::default(),
             hints: Vec::new(),
             needed: Vec::new(),

@@ -156,6 +156,7 @@ impl FileRun<'_> {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let runner = set(JobRunner::new(&job.name), left, JobRunner::deadline);
         let runner = set(runner, *stop_within, JobRunner::stop_within);
+        let runner = set(runner, self.file.max_lost, JobRunner::max_lost);
         set(runner, schedule.not_before, JobRunner::not_before)
             .job_id(&job.id)
             .store(Arc::clone(self.store))

@@ -83,6 +83,8 @@ pub(crate) struct Options {
     pub(crate) deadline: Option<Duration>,
     /// The time for which running items may end once the job stops; `None` if it is not set.
     pub(crate) stop_within: Option<Duration>,
+    /// The number of workers that an item may kill while it runs alone.
+    pub(crate) max_lost: u32,
     /// The number of attempts that start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
     pub(crate) key_limits: Vec<JobLimit>,

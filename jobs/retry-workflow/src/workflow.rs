@@ -37,6 +37,7 @@ type Parts<I, H, D, Kinds> = (JobRunner, Closure<I, H, D, Kinds>);
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+/// | [`max_lost`](Self::max_lost): how many workers an item may kill | 3 |
 /// | [`stop_within`](Self::stop_within): how long running items may end when the job stops | no limit; 30 s after a deadline |
 /// | [`uncounted`](Self::uncounted): failures that use up no attempt | none |
 /// | [`max_postponed`](Self::max_postponed): how long an item may come back later | 24 h |

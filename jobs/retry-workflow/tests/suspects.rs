@@ -118,3 +118,31 @@ async fn a_suspect_starts_when_the_limits_of_its_job_let_it() {
         assert!(begun.elapsed() < Duration::from_secs(most), "{limit}: {:?}", begun.elapsed());
     }
 }
+
+/// Four workers have died while they ran the item alone.
+#[tokio::test(start_paused = true)]
+async fn max_lost_bounds_the_workers_that_an_item_kills_alone() {
+    let _one = ONE.lock().await;
+    for (most, succeeds) in
+        [(None, false), (Some(4), false), (Some(5), true), (Some(u32::MAX), true)]
+    {
+        let store = with_suspect().await;
+        let now = store.now();
+        for second in 0..4 {
+            let at = now + Duration::from_secs(second);
+            let (worker, lease) = (format!("alone-{second}"), Duration::from_millis(1));
+            let lost = store.claim("waits", &worker, at, Selection::Suspect, lease).await.unwrap();
+            assert_eq!((lost.len(), lost[0].strikes()), (1, u32::try_from(second).unwrap()));
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let workflow = Workflow::new("waits").job_id("waits").store(store);
+        let workflow = match most {
+            Some(most) => workflow.max_lost(most),
+            None => workflow,
+        };
+        let items = keyed([2_u32], ToString::to_string);
+        let report = workflow.run(items, |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
+        assert_eq!(report.is_success(), succeeds, "{most:?}: {report}");
+        assert_eq!(report.classes.contains_key("lost"), !succeeds, "{report}");
+    }
+}

@@ -47,7 +47,8 @@ pub(super) fn explain(
 
 fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
     let width = screen.width.unwrap_or(80);
-    let policies = files::read(file)?.policies();
+    let file = files::read(file)?;
+    let policies = file.policies();
     if policies.is_empty() && !screen.json {
         screen.line("nothing in this file is retried: only steps with a `retry_config` are")?;
     }
@@ -71,6 +72,10 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
             let kinds = uncounted.join(", ");
             screen.line(format_args!("\nuse up no attempt: {kinds}"))?;
         }
+    }
+    if let (Some(most), false) = (file.max_lost, screen.json) {
+        let most = if most == u32::MAX { "unlimited".to_owned() } else { most.to_string() };
+        screen.line(format_args!("\nworkers that may die with an item alone: {most}"))?;
     }
     Ok(())
 }

@@ -269,12 +269,17 @@ impl<'s> Forms<'s> {
             _ => self.standard(root),
         };
         let schedule = self.schedule(root, mode);
+        let max_lost = root.get("max_lost").and_then(|most| match most.scalar().as_deref() {
+            Some("unlimited") => Some(u32::MAX),
+            _ => self.positive(most, "max_lost"),
+        });
         Some(WorkflowFile {
             name,
             error_policy,
             handlers,
             on_finish,
             schedule,
+            max_lost,
             environment,
             ..WorkflowFile::new(self.source, agent, plan?)
         })

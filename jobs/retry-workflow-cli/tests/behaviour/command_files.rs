@@ -72,6 +72,9 @@ fn the_policies_of_a_file_are_explained_in_turn() {
     let output = run(folder.path(), &["explain", "uncounted.yml"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.ends_with("\n\nuse up no attempt: timeout, rate_limit\n"), "{told}");
+    std::fs::write(folder.path().join("lost.yml"), format!("{step}max_lost: 9\n")).unwrap();
+    let told = String::from_utf8(run(folder.path(), &["explain", "lost.yml"]).stdout).unwrap();
+    assert!(told.ends_with("\n\nworkers that may die with an item alone: 9\n"), "{told}");
     let output = run(folder.path(), &["explain", "uncounted.yml", "--json"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains(r#""uncounted":["timeout","rate_limit"]"#), "{told}");

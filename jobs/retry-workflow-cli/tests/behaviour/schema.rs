@@ -168,6 +168,11 @@ fn mistakes_that_an_editor_can_show_are_invalid_by_the_schema() {
             "commands: { shell: x, retry_config: { abort_on: [{ exit_code: 256 }] } }",
             "commands: { shell: x, retry_config: { abort_on: [{ exit_code: 64-78 }] } }",
         ),
+        ("{ commands: { shell: x }, max_lost: 0 }", "{ commands: { shell: x }, max_lost: 5 }"),
+        (
+            "{ tasks: { a: { shell: x } }, max_lost: no }",
+            "{ tasks: { a: { shell: x } }, max_lost: unlimited }",
+        ),
         ("tasks: { a: { shell: x, depends: b } }", "tasks: { a: { shell: x, depends_on: [] } }"),
         (
             "{ mode: standard, map: { input: x.json, agent_template: { shell: x } } }",

@@ -31,10 +31,6 @@ use crate::item::record::{
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 
-/// The number of workers that an item may kill in a row while it runs alone. Without a limit, it
-/// would do so without end.
-const MOST_STRIKES: u32 = 3;
-
 /// The class of a handler's panic.
 const PANIC: &str = "panic";
 
@@ -57,6 +53,7 @@ pub(super) struct AttemptRunner {
     item_retries: Retrier,
     breaker: Option<JobBreaker>,
     slow_down_on: Class,
+    max_lost: u32,
 }
 
 /// An item that is ready to be settled.
@@ -293,6 +290,8 @@ impl AttemptRunner {
             item_retries: Retrier::new(options.policy.retry_config).name("workflow"),
             breaker: breaker.cloned(),
             slow_down_on: options.slow_down_on,
+            // An item with none would not begin.
+            max_lost: options.max_lost.max(1),
         }
     }
 
@@ -323,7 +322,7 @@ impl AttemptRunner {
         };
         let left = || ItemCheckpoint { postponed_for, ..ItemCheckpoint::default() };
 
-        if strikes >= MOST_STRIKES {
+        if strikes >= self.max_lost {
             let message =
                 format!("{strikes} workers in a row died while working on this item alone");
             let failure = Failure::new("lost", message);

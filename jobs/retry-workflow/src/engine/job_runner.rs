@@ -34,6 +34,7 @@ use crate::words;
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+/// | [`max_lost`](Self::max_lost): how many workers an item may kill | 3 |
 /// | [`stop_within`](Self::stop_within): how long running items may end when the job stops | no limit; 30 s after a deadline |
 #[must_use = "a job does nothing until it is run"]
 pub struct JobRunner {
@@ -61,6 +62,7 @@ impl JobRunner {
             lease: Duration::from_secs(30),
             deadline: None,
             stop_within: None,
+            max_lost: 3,
             rate: None,
             key_limits: Vec::new(),
             priority: None,
@@ -355,6 +357,29 @@ macro_rules! settings {
         /// ```
         pub fn lease(mut self, lease: std::time::Duration) -> Self {
             self$(.$runner)?.options.lease = lease;
+            self
+        }
+
+        /// Sets how many workers may die in a row while they run an item alone, before it becomes
+        /// a dead letter of class `lost`. Default: 3; at least 1.
+        ///
+        /// An item runs alone once two workers have died with it. A higher number keeps items that
+        /// run for hours on machines that are taken away; [`u32::MAX`] keeps them permanently.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("render")
+        ///     .max_lost(20)
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert_eq!(report.succeeded(), 3);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn max_lost(mut self, most: u32) -> Self {
+            self$(.$runner)?.options.max_lost = most;
             self
         }
 

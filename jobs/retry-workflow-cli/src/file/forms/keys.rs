@@ -21,6 +21,7 @@ pub(super) const AT_THE_TOP: &[&str] = &[
     "on_finish",
     "not_before",
     "skip_after",
+    "max_lost",
     "error_policy",
     "handlers",
     "setup",
@@ -51,6 +52,9 @@ keys! { TOP, file_key {
     "not_before" => named("text",
         "No item begins before: a time after the job's creation, or a fixed one");
     "skip_after" => named("text", "Items that have not begun by then are skipped");
+    "max_lost" => key(
+        &json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "unlimited" }] }),
+        "The number of workers that may die in a row while they run an item alone [default: 3]");
 } }
 
 keys! { STEP, step_key {

@@ -41,8 +41,8 @@ use crate::template::scope::{Scope, StepOutputs};
 use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
-    Counts, ErrorPolicy, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, OnItemFailure,
-    Operator, Rate, StopReason, Store, StoreError, WorkflowError,
+    Counts, ErrorPolicy, Filter, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, Operator,
+    Rate, StopReason, Store, StoreError, WorkflowError,
 };
 
 /// The record of a job's workflow file.
@@ -521,14 +521,7 @@ async fn map_reduce(
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
         given: given.clone(),
-        terms: AttemptTerms {
-            limit: map.agent_timeout,
-            keeps_place: matches!(
-                file.error_policy().get_on_item_failure(),
-                OnItemFailure::Custom(_)
-            ),
-            postponed: None,
-        },
+        terms: AttemptTerms { limit: map.agent_timeout, postponed: None },
         restarts,
     };
     let ran = match file.reader().filter(|_| !job.input_complete) {
@@ -664,6 +657,23 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
         file.mode(),
         origin.mode,
     ))
+}
+
+/// Returns why these dead letters of a job cannot continue where they failed: steps that they have
+/// finished were edited since.
+pub(crate) async fn letters_changed(
+    store: &dyn Store,
+    job: &Job,
+    file: &WorkflowFile,
+    filter: &Filter,
+) -> Result<Option<String>, StoreError> {
+    // A task, or a step of a chain, is checked when it runs.
+    let WorkflowPlan::MapReduce(map) = &file.plan else { return Ok(None) };
+    if filter.job.as_ref() != Some(&job.id) {
+        return Ok(None);
+    }
+    let what = edited::first(store, filter, &map.steps).await?;
+    Ok(what.map(|what| format!("{}: {}", file.path().display(), edited::refusal(&what))))
 }
 
 /// Returns why a file cannot resume a job that it started: commands that have succeeded, or steps

@@ -22,6 +22,8 @@ pub(crate) struct JobsForm {
     pub(crate) rate: Field,
     /// For a re-drive: the largest number of dead letters.
     pub(crate) max: Field,
+    /// For a re-drive: whether finished steps do not run again.
+    pub(crate) from_failed: Field,
     /// Only count them.
     pub(crate) dry_run: Field,
     /// Confirms that every dead letter of the store is meant, if the filter is empty.
@@ -91,8 +93,9 @@ impl JobsForm {
     }
 
     fn has_no_options(&self) -> bool {
-        let options = [&self.rate, &self.max, &self.dry_run, &self.all, &self.confirm];
-        self.unknown.is_empty() && options.iter().all(|option| option.text().is_none())
+        let redrive = [&self.rate, &self.max, &self.from_failed];
+        let mut options = redrive.into_iter().chain([&self.dry_run, &self.all, &self.confirm]);
+        self.unknown.is_empty() && options.all(|option| option.text().is_none())
     }
 
     pub(crate) fn options(&self) -> Result<(Option<Rate>, Option<u64>), Problem> {

@@ -15,7 +15,7 @@ use crate::request::problem::Problem;
 pub(super) const REDRIVE: Action = Action {
     name: "re-drive",
     target: Target::Letters,
-    summary: "Re-drives dead letters; also rate, max, dry_run, all",
+    summary: "Re-drives dead letters; also rate, max, from_failed, dry_run, all",
     label: "Re-drive",
     style: "primary",
     is_for: |page| page.job.counts.dead > 0,
@@ -27,6 +27,7 @@ pub(super) const REDRIVE: Action = Action {
             html! {
                 div.field { label for="rate" { "Rate " span.muted { "(empty: all at once)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
                 div.field { label for="max" { "At most " span.muted { "(empty: all)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
+                div.field { label { input #from_failed type="checkbox" name="from_failed" value="true"; " From the failed step: finished steps do not run again" } }
             }
         },
     }),
@@ -83,17 +84,19 @@ impl Request {
         self.form.check_selection()?;
         let (rate, max) = self.form.options()?;
         let filter = select(letters, &self.form.filter).await?;
-        let redrive = Redrive::within(max, rate);
+        let from_failed = self.form.from_failed.is_true();
+        let redrive = Redrive::within(max, rate).from_failed(from_failed);
         if self.form.dry_run.is_true() {
             let preview = letters.preview(&[filter], redrive).await?;
             let data = json!({ "dry_run": true, "retried": preview.items() });
             return Ok(Done::new(preview.to_string(), data));
         }
+        let from = if from_failed { ", from the failed step" } else { "" };
         let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         let taken = self.operator.redrive(&[filter], redrive).await?;
         let next = if taken == 0 { None } else { Some(self.next().await?) };
         let said = format!(
-            "{} re-driven{at}{}",
+            "{} re-driven{at}{from}{}",
             count(taken, "dead letter"),
             next.map_or_else(String::new, |next| format!(". {next}"))
         );

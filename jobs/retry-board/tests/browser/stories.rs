@@ -101,9 +101,11 @@ fn the_same_is_done_by_keyboard_alone() {
     page.wait_for_text("#would", "1 dead letter");
     page.tab_to("#rate");
     page.type_text("10/s");
+    page.tab_to("#from_failed");
+    page.press("Space");
     page.tab_to("#submit");
     page.press("Space");
-    page.wait_for_text("#notice", "1");
+    page.wait_for_text("#notice", "1 dead letter re-driven at 10/s, from the failed step");
     assert_eq!(dead(&server, &store), 3);
     page.assert_no_trouble();
 }

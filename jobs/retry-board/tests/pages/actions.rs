@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::{Method, StatusCode};
 use retry_tests_support::events;
-use retry_workflow::store::{NewItem, Selection};
-use retry_workflow::{ItemState, Job, JobStatus, SqliteStore, Store};
+use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
+use retry_workflow::{Failure, ItemState, Job, JobStatus, SqliteStore, Store};
 
 use crate::support::{Answer, acting, ask, dead, get, read_only, send};
 
@@ -98,6 +98,35 @@ async fn dead_letters_are_counted_and_then_taken_back_once() {
     let done = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=10/s&{proof}")).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER);
     assert_eq!(dead(&store).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn letters_are_taken_back_from_the_failed_step_only_if_that_is_chosen() {
+    let (app, store) = acting().await;
+    let job = Job::create(&store, "night", None).await.unwrap();
+    let items = ["a", "b"].map(|id| NewItem::new(id, "{}")).to_vec();
+    store.enqueue(&job.id, items, store.now()).await.unwrap();
+    let (two, lease) = (Selection::Items { max: 2, starts: 2 }, Duration::from_secs(60));
+    for lease in store.claim(&job.id, "worker", store.now(), two, lease).await.unwrap() {
+        let (failure, checkpoint) = (Failure::new("other", "no"), Some("\"half\"".to_owned()));
+        let end = Settled::Dead { failure, checkpoint };
+        let dead = Settlement::new(lease.key, end, Vec::new());
+        store.settle(vec![dead], Vec::new(), store.now()).await.unwrap();
+    }
+    for (item, field, kept) in [("a", "", None), ("b", "&from_failed=true", Some("\"half\""))] {
+        let (page, cookie, proof) = form(&app, &format!("/re-drive?job=night-1&item={item}")).await;
+        page.says("name=\"from_failed\"");
+        let body = format!("job=night-1&item={item}{field}&{proof}");
+        let done = send(&app, "/re-drive", &cookie, &body).await;
+        assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+        let item = store.item("night-1", item).await.unwrap().unwrap();
+        assert_eq!((item.state, item.checkpoint.as_deref()), (ItemState::Pending, kept));
+    }
+    let (cookie, csrf) = session(&app).await;
+    let own = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    let body = r#"{"job":"night-1","from_failed":true}"#;
+    call(&app, "/api/due", &own, body).await.says("no field but job");
+    get(&app, "/api/openapi.json").await.says("from_failed");
 }
 
 #[tokio::test(start_paused = true)]

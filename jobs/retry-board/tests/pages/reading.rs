@@ -106,7 +106,7 @@ async fn a_job_shows_its_rate_and_a_chart_while_it_is_watched() {
     let leases = store.claim(&job.id, "worker", store.now(), two, MINUTE).await.unwrap();
     let ends = [
         (AttemptOutcome::Succeeded, Settled::Succeeded(None)),
-        (AttemptOutcome::Failed, Settled::Dead(Failure::new("other", "no"))),
+        (AttemptOutcome::Failed, Settled::dead(Failure::new("other", "no"))),
     ];
     let ends = leases.iter().zip(ends).map(|(lease, (outcome, end))| {
         let row = AttemptRecord::new("worker", store.now(), outcome);

@@ -471,7 +471,8 @@ Each item starts a new run, with all its attempts, a fresh budget, the same corr
 
 Examples:
   retry-workflow dlq retry --signature 3f9a --dry-run
-  retry-workflow dlq retry import-1 --rate 10/s")]
+  retry-workflow dlq retry import-1 --rate 10/s
+  retry-workflow dlq retry import-1 --from-failed")]
     Retry {
         #[command(flatten)]
         which: FilterArguments,
@@ -568,6 +569,7 @@ pub(crate) struct FilterArguments {
 }
 
 #[derive(Clone, Debug, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RedriveArguments {
     /// All dead letters of the store
     #[arg(long)]
@@ -581,6 +583,10 @@ pub(crate) struct RedriveArguments {
     /// Replace the payload of the item with the JSON in this file; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) edit: Option<PathBuf>,
+    /// Continue at the step that failed: the steps before it do not run again. Not with --edit,
+    /// because their results belong to the old payload
+    #[arg(long, conflicts_with = "edit")]
+    pub(crate) from_failed: bool,
     /// Only make the items pending: a running worker or `resume` runs them
     #[arg(long)]
     pub(crate) later: bool,

@@ -36,8 +36,8 @@ use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, Wor
 
 /// A job, and the workflow file that defines it.
 pub(super) struct Work {
-    job: Job,
-    file: WorkflowFile,
+    pub(super) job: Job,
+    pub(super) file: WorkflowFile,
     /// The check of an input that has not been copied to the store yet.
     checked: Option<CheckedInput>,
     /// Nothing new begins: no number of failures stops it.

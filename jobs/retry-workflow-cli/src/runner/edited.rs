@@ -96,6 +96,16 @@ pub(super) async fn map_changed(
         return Ok(None);
     }
     let begun = Filter::job(&job.id).states([ItemState::Pending, ItemState::Leased]);
+    let what = first(store, &begun, steps).await?;
+    Ok(what.map(|what| refusal(&what)))
+}
+
+/// Returns which items cannot continue with these steps, if there are any.
+pub(super) async fn first(
+    store: &dyn Store,
+    filter: &Filter,
+    steps: &Steps,
+) -> Result<Option<String>, StoreError> {
     let (mut first, mut number) = (None, 0_u64);
     let visit = |item: ItemRecord| {
         if let Some(edited) = edited(&item, steps) {
@@ -103,13 +113,13 @@ pub(super) async fn map_changed(
             first.get_or_insert((item.id, edited));
         }
     };
-    store.each_item(&begun, visit).await?;
+    store.each_item(filter, visit).await?;
     Ok(first.map(|(item, edited)| {
         let others = match number - 1 {
             0 => String::new(),
             others => format!(" (and {} like it)", count(others, "item")),
         };
-        refusal(&format!("item `{}` has finished {edited}{others}", OneLine(&item)), &job.id)
+        format!("item `{}` has finished {edited}{others}", OneLine(&item))
     }))
 }
 
@@ -146,20 +156,19 @@ pub(super) async fn chain_changed(
 
 /// Returns why a step or a task cannot continue, if its item has begun.
 pub(super) fn changed_within(item: &ItemRecord, steps: &Steps) -> Option<String> {
-    let what = format!("`{}` has finished {}", OneLine(&item.id), edited(item, steps)?);
-    Some(refusal(&what, &item.job))
+    let edited = edited(item, steps).filter(|_| !item.state.is_final())?;
+    let what = format!("`{}` has finished {edited}", OneLine(&item.id));
+    Some(refusal(&what))
 }
 
 fn edited(item: &ItemRecord, steps: &Steps) -> Option<EditedStep> {
-    let checkpoint = work::checkpoint(item).filter(|_| !item.state.is_final())?;
-    steps.continue_from(&checkpoint).err()
+    steps.continue_from(&work::checkpoint(item)?).err()
 }
 
-fn refusal(what: &str, job: &str) -> String {
-    let job = OneLine(job);
+pub(super) fn refusal(what: &str) -> String {
     format!(
         "{what}; undo the edit, or let what cannot continue start over, finished steps included: \
-         resume {job} with --restart-items"
+         write --restart-items as well"
     )
 }
 

@@ -26,7 +26,7 @@ use retry_workflow::{Failure, ItemContext};
 enum ListEnd {
     Done(Scope),
     Again(Pause, Box<Checkpoint>),
-    /// With the place of the failed step, if it is wanted.
+    /// With the place of the failed step, once its list has added it.
     Failed(Failure, Reason, Option<Box<Checkpoint>>),
 }
 
@@ -63,7 +63,7 @@ impl Steps {
         terms: AttemptTerms,
     ) -> Attempted {
         let timer = AttemptTimer::start();
-        let checkpoint = match Checkpoint::read(checkpoint, self) {
+        let checkpoint = match Checkpoint::read(checkpoint, self, cx.run()) {
             Ok(checkpoint) => checkpoint,
             Err((class, message)) => {
                 let failure = Failure::new(class, message);
@@ -104,6 +104,7 @@ impl Steps {
                 }
             }
             ListEnd::Failed(failure, reason, place) => {
+                let place = place.filter(|place| place.has_progress());
                 resume_from = place.and_then(|place| serde_json::to_string(&place).ok());
                 WorkOutcome::Failed { failure, reason }
             }
@@ -140,8 +141,9 @@ impl Attempt<'_> {
     fn checkpoint_text(&self, checkpoint: Checkpoint) -> serde_json::Result<String> {
         let ran = self.running().saturating_sub(self.uncounted);
         let ran = if self.terms.limit.is_some() { ran } else { Duration::ZERO };
-        let written_by = self.has_written.then(|| (self.cx.run(), self.cx.attempt()));
-        serde_json::to_string(&Checkpoint { ran, written_by, ..checkpoint })
+        let (run, attempt) = (self.cx.run(), self.cx.attempt());
+        let written_by = self.has_written.then_some(attempt);
+        serde_json::to_string(&Checkpoint { ran, run, written_by, ..checkpoint })
     }
 
     /// The outcome of an attempt with a command that could not begin. It continues there if other
@@ -178,12 +180,12 @@ impl Attempt<'_> {
                     }
                     Err(why) => {
                         let end = self.undecided(step, &why);
-                        return self.placed(end, list);
+                        return placed(end, list);
                     }
                 }
             }
             if let Some(end) = self.run_step(step, &mut list, inner.take()).await {
-                return self.placed(end, list);
+                return placed(end, list);
             }
             list.at += 1;
             list.repairs = 0;
@@ -285,29 +287,6 @@ impl Attempt<'_> {
         ended
     }
 
-    /// Adds the outputs to what a list leaves; and the place of the failed step to a failure, where
-    /// the step has all its attempts and repairs.
-    fn placed(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
-        let ListState { steps, at, scope: Scope { own: outputs, .. }, .. } = list;
-        match end {
-            ListEnd::Again(pause, left) => {
-                ListEnd::Again(pause, Box::new(Checkpoint { outputs, ..*left }))
-            }
-            ListEnd::Failed(failure, reason, inner) if self.terms.keeps_place => {
-                let place = match inner {
-                    Some(inner) => {
-                        let inner = InnerList::Succeeded { checkpoint: *inner };
-                        Checkpoint::in_step(steps, at, 0, None, Some(inner))
-                    }
-                    None => Checkpoint::at(steps, at),
-                };
-                ListEnd::Failed(failure, reason, Some(Box::new(Checkpoint { outputs, ..place })))
-            }
-            ListEnd::Failed(failure, reason, _) => ListEnd::Failed(failure, reason, None),
-            done @ ListEnd::Done(_) => done,
-        }
-    }
-
     /// Runs the command that replaces a failed step. Returns the end of the list, unless the next
     /// step follows.
     async fn replace(
@@ -340,6 +319,28 @@ impl Attempt<'_> {
         let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
         self.record(&step.label, AttemptTimer::start(), failure.clone());
         ListEnd::Failed(failure, Reason::NotRetryable, None)
+    }
+}
+
+/// Adds the outputs to what a list leaves; and the place of the failed step to a failure, where the
+/// step has all its attempts and repairs.
+fn placed(end: ListEnd, list: ListState<'_>) -> ListEnd {
+    let ListState { steps, at, scope: Scope { own: outputs, .. }, .. } = list;
+    match end {
+        ListEnd::Again(pause, left) => {
+            ListEnd::Again(pause, Box::new(Checkpoint { outputs, ..*left }))
+        }
+        ListEnd::Failed(failure, reason, inner) => {
+            let place = match inner {
+                Some(inner) => {
+                    let inner = InnerList::Succeeded { checkpoint: *inner };
+                    Checkpoint::in_step(steps, at, 0, None, Some(inner))
+                }
+                None => Checkpoint::at(steps, at),
+            };
+            ListEnd::Failed(failure, reason, Some(Box::new(Checkpoint { outputs, ..place })))
+        }
+        done @ ListEnd::Done(_) => done,
     }
 }
 

@@ -436,7 +436,7 @@ fn dead_letters(file: &Path, letters: usize) {
         let all = Selection::Items { max: letters, starts: letters };
         let leases = store.claim("job-1", "w", store.now(), all, Duration::from_secs(60)).await?;
         let dead =
-            |key| Settlement::new(key, Settled::Dead(Failure::new("other", "no")), Vec::new());
+            |key| Settlement::new(key, Settled::dead(Failure::new("other", "no")), Vec::new());
         let settlements = leases.iter().map(|lease| dead(lease.key)).collect();
         store.settle(settlements, Vec::new(), store.now()).await
     };

@@ -45,7 +45,7 @@ async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
             row.duration = Duration::from_millis(1_234);
             row.step = Some("send".to_owned());
             row.failure = Some(failure.clone());
-            Settlement::new(lease.key, Settled::Dead(failure), vec![row])
+            Settlement::new(lease.key, Settled::dead(failure), vec![row])
         })
         .collect();
     store.settle(settlements, Vec::new(), start + Duration::from_secs(2)).await.unwrap();

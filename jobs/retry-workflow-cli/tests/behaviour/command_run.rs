@@ -12,6 +12,7 @@ mod conformance;
 mod edited;
 mod exit_codes;
 mod forms;
+mod from_failed;
 mod graphs;
 mod handlers;
 mod hostile;

@@ -14,7 +14,7 @@ use crate::server::PostgresResult;
 use crate::server::columns::{column, columns, columns_after, limit};
 use crate::server::text::encode;
 
-/// A page of a list ends at this size, in bytes of payloads and outputs.
+/// A page of a list ends at this size, in bytes of payloads, outputs and checkpoints.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 /// Selects when the next waiting item can be claimed: new (0), a suspect (1), or begun (2).
@@ -158,8 +158,7 @@ pub(crate) async fn list(
         }
         let item;
         (last, item) = sql::item(&mut columns(&row?))?;
-        let size = item.payload.len().saturating_add(item.output.as_ref().map_or(0, String::len));
-        bytes = bytes.saturating_add(size);
+        bytes = bytes.saturating_add(sql::size(&item));
         page.items.push(item);
     }
     if let (Some(look), None) = (look, page.next) {

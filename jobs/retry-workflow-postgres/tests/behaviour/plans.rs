@@ -181,7 +181,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let ends = [
         Settled::Succeeded(None),
         Settled::RetryAt { due: at(900), checkpoint: None },
-        Settled::Dead(Failure::new("other", "no")),
+        Settled::dead(Failure::new("other", "no")),
         Settled::Released,
     ];
     let settlements: Vec<_> =

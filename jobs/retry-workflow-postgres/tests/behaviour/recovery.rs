@@ -74,7 +74,7 @@ async fn a_settlement_with_a_lost_response_takes_effect_once() {
     let ends = [
         Settled::Succeeded(None),
         Settled::RetryAt { due: at(500), checkpoint: None },
-        Settled::Dead(Failure::new("other", "no")),
+        Settled::dead(Failure::new("other", "no")),
     ];
     for (place, end) in ends.into_iter().enumerate() {
         let lease = claim_one(&store, 0).await;

@@ -25,7 +25,7 @@ async fn bury(store: &PostgresStore) {
         .await
         .unwrap()
         .remove(0);
-    let end = Settled::Dead(Failure::new("other", "no"));
+    let end = Settled::dead(Failure::new("other", "no"));
     let dead = Settlement::new(lease.key, end, Vec::new());
     assert_eq!(store.settle(vec![dead], Vec::new(), now).await, Ok(vec![true]));
 }

@@ -4,9 +4,9 @@ use super::DeadLetters;
 use super::redrive::{Preview, Redrive};
 use crate::item::record::{Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::Group;
-use crate::store::{Alteration, IntoStore, Store, StoreResult};
+use crate::store::{Alteration, IntoStore, Store, StoreResult, sql};
 
-/// A page ends at this size, in bytes of payloads.
+/// A page ends at this size, in bytes of its texts.
 const LARGEST_PAGE: usize = 16 * 1024 * 1024;
 /// The number of jobs whose counts are read at a time.
 const JOBS_AT_ONCE: usize = 1_000;
@@ -68,7 +68,7 @@ impl DeadLetters {
         // A store looks at a limited number of items per call, and may find none.
         while let Some(next) = page.next
             && page.items.len() < max
-            && page.items.iter().map(|item| item.payload.len()).sum::<usize>() < LARGEST_PAGE
+            && page.items.iter().map(sql::size).sum::<usize>() < LARGEST_PAGE
         {
             let more = self.store.list(filter, Some(next), max - page.items.len()).await?;
             page.items.extend(more.items);
@@ -249,8 +249,8 @@ impl DeadLetters {
             }
             let left = usize::try_from(left).unwrap_or(usize::MAX);
             let from = now + redrive.due_after(taken);
-            let by = by.map(ToOwned::to_owned);
-            let begin = Alteration::Redrive { every: redrive.every(), by };
+            let (every, by) = (redrive.every(), by.map(ToOwned::to_owned));
+            let begin = Alteration::Redrive { every, by, from_failed: redrive.from_failed };
             let redriven = self.store.alter(filter, begin, left, from).await?;
             done(filter, redriven);
             taken += redriven;

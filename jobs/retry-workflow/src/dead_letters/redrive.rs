@@ -1,5 +1,5 @@
-//! [`Redrive`]: how many dead letters are re-driven at once, and how fast; [`Preview`]: what that
-//! comes to.
+//! [`Redrive`]: how many dead letters are re-driven at once, how fast and from where; [`Preview`]:
+//! what that comes to.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::job::rate::Rate;
 use crate::words::{count, duration};
 
-/// The number of items that are re-driven at once, and the interval at which they become due.
+/// The number of items that are re-driven at once, the interval at which they become due, and where
+/// they start.
 ///
 /// ```
 /// use retry_workflow::Redrive;
@@ -19,6 +20,7 @@ use crate::words::{count, duration};
 pub struct Redrive {
     pub(super) max: Option<u64>,
     pub(super) rate: Option<Rate>,
+    pub(super) from_failed: bool,
 }
 
 impl Redrive {
@@ -29,7 +31,7 @@ impl Redrive {
     /// assert_eq!(Redrive::new(), Redrive::default());
     /// ```
     pub const fn new() -> Self {
-        Self { max: None, rate: None }
+        Self::within(None, None)
     }
 
     /// Creates options from limits that may be absent, as forms and command lines have them.
@@ -40,7 +42,7 @@ impl Redrive {
     /// assert_eq!(Redrive::within(Some(100), None), Redrive::new().max(100));
     /// ```
     pub const fn within(max: Option<u64>, rate: Option<Rate>) -> Self {
-        Self { max, rate }
+        Self { max, rate, from_failed: false }
     }
 
     /// Limits how many items are re-driven. Default: no limit.
@@ -67,6 +69,21 @@ impl Redrive {
     /// ```
     pub const fn rate(mut self, rate: Rate) -> Self {
         self.rate = Some(rate);
+        self
+    }
+
+    /// Sets whether items continue where they failed, with the checkpoint that
+    /// [`AttemptReport::resume_from`](crate::work::AttemptReport::resume_from) set: in a workflow
+    /// file, at the step that failed, with all its attempts. Items without such a checkpoint start
+    /// at the beginning, as they do by default.
+    ///
+    /// ```
+    /// # use retry_workflow::Redrive;
+    /// let without_paying_again = Redrive::new().from_failed(true);
+    /// # let _ = without_paying_again;
+    /// ```
+    pub const fn from_failed(mut self, from_failed: bool) -> Self {
+        self.from_failed = from_failed;
         self
     }
 

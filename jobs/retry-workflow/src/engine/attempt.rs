@@ -116,9 +116,12 @@ struct ItemCheckpoint {
     /// The state of the policy's own retries of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounds: Option<RetryState>,
-    /// The place where the next round starts, if not at the beginning.
+    /// The place where the next round starts, if not where the run does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<Box<RawValue>>,
+    /// The place where a re-drive from the failed step starts; the start of the run, after one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start: Option<Box<RawValue>>,
     /// The number of times it has failed as a probe of the breaker and was put back.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
@@ -163,8 +166,7 @@ struct ItemCheckpoint {
 /// # }
 /// ```
 pub fn checkpoint(item: &ItemRecord) -> Option<String> {
-    let ItemCheckpoint { work, place, .. } = ItemCheckpoint::read(item.checkpoint.as_deref());
-    work.or(place).map(|work| work.get().to_owned())
+    ItemCheckpoint::read(item.checkpoint.as_deref()).next()
 }
 
 /// Returns the row of the history for the attempts of an item that were
@@ -227,6 +229,12 @@ fn record_outcome(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<Asked
 impl ItemCheckpoint {
     fn read(text: Option<&str>) -> Self {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// The checkpoint that the next attempt gets.
+    fn next(&self) -> Option<String> {
+        let next = self.work.as_ref().or(self.place.as_ref()).or(self.start.as_ref());
+        next.map(|next| next.get().to_owned())
     }
 
     /// Subtracts the part of the last postponement that was not waited, because the item was made
@@ -300,7 +308,7 @@ impl AttemptRunner {
         match catch_panic(self.handle(lease)).await {
             Ok(finished) => finished,
             // Panics of handlers are caught inside: whatever this was, the item must not be lost.
-            Err(panic) => Completion::not_started(key, id, Settled::Dead(panicked(&*panic))),
+            Err(panic) => Completion::not_started(key, id, Settled::dead(panicked(&*panic))),
         }
     }
 
@@ -310,29 +318,32 @@ impl AttemptRunner {
         let timer = AttemptTimer::start();
         let mut last = ItemCheckpoint::read(checkpoint.as_deref());
         last.end_postponement(&self.clock);
-        let ItemCheckpoint { work, rounds, place, probes, postponed_for, postponed, .. } = last;
+        let resume_from = last.next();
+        let ItemCheckpoint { work, rounds, place, start, probes, postponed_for, postponed, .. } =
+            last;
         let item = LeasedItem {
             key,
             run,
             attempt,
             id: id.clone(),
             correlation: correlation.clone(),
+            start,
             postponed_for,
             postponed,
         };
-        let left = || ItemCheckpoint { postponed_for, ..ItemCheckpoint::default() };
 
         if strikes >= self.max_lost {
             let message =
                 format!("{strikes} workers in a row died while working on this item alone");
             let failure = Failure::new("lost", message);
-            return self.failed(item, &payload, rounds, failure, Measured::default()).await;
+            let measured = Measured { resume_from, ..Measured::default() };
+            return self.failed(item, &payload, rounds, failure, measured).await;
         }
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
             && rounds.expired_by(self.item_retries.policy(), &self.worker).is_some()
         {
             // Its time ran out while no process was working on it.
-            let settled = Settled::Dead(rounds.failure.clone());
+            let settled = item.dead(rounds.failure.clone(), resume_from);
             return self.finished(item, settled, Measured::default(), None);
         }
         let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
@@ -346,7 +357,7 @@ impl AttemptRunner {
         let given = WorkItem {
             context: ItemContext { correlation, run, attempt, ..ItemContext::new(job, id, worker) },
             payload: &payload,
-            checkpoint: work.as_ref().or(place.as_ref()).map(|work| work.get().to_owned()),
+            checkpoint: resume_from,
             postponed: postponed_for,
         };
         let (outcome, measured) = self.attempt(given, permit, timer).await;
@@ -362,7 +373,8 @@ impl AttemptRunner {
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::NotBegun { why, checkpoint: reached } => {
-                let work = |work| ItemCheckpoint { work: Some(work), rounds, probes, ..left() };
+                let work =
+                    |work| ItemCheckpoint { work: Some(work), rounds, probes, ..item.left() };
                 let end = self.put_back(reached.map(json).map(work), checkpoint);
                 let completion = self.finished(item, end, measured, None);
                 Completion { not_begun: Some(why), ..completion }
@@ -372,13 +384,13 @@ impl AttemptRunner {
                 // Without a checkpoint it continues where this attempt began.
                 let place = place.filter(|_| checkpoint.is_none());
                 let work = checkpoint.map(json).or(work);
-                let left = ItemCheckpoint { work, rounds, place, probes, ..left() };
+                let left = ItemCheckpoint { work, rounds, place, probes, ..item.left() };
                 self.come_back(item, left, (wait, timer.elapsed()), measured)
             }
             WorkOutcome::Retry { wait, checkpoint } => {
                 let due = (self.clock)() + wait;
-                let left =
-                    ItemCheckpoint { work: Some(json(checkpoint)), rounds, probes, ..left() };
+                let work = Some(json(checkpoint));
+                let left = ItemCheckpoint { work, rounds, probes, ..item.left() };
                 let end = Settled::RetryAt { due, checkpoint: left.write() };
                 self.finished(item, end, measured, Some(wait))
             }
@@ -387,7 +399,8 @@ impl AttemptRunner {
             {
                 let open_for = probed.map(JobBreaker::rejects_for).unwrap_or_default();
                 let due = (self.clock)() + open_for;
-                let checkpoint = ItemCheckpoint { rounds, probes: probes + 1, ..left() }.write();
+                let checkpoint =
+                    ItemCheckpoint { rounds, probes: probes + 1, ..item.left() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
@@ -462,9 +475,7 @@ impl AttemptRunner {
             };
         }
         let is_lost = failure.class == "lost";
-        // A place that is not JSON cannot be stored: the item starts over.
-        let place = measured.resume_from.take().filter(|_| action == OnItemFailure::RetryStep);
-        let place = place.and_then(|place| RawValue::from_string(place).ok());
+        let place = measured.resume_from.take();
         let mut stops = false;
         let (end, wait) = match action {
             OnItemFailure::Retry | OnItemFailure::RetryStep if !is_lost => {
@@ -479,18 +490,13 @@ impl AttemptRunner {
                 ) {
                     NextStep::Retry { wait, state } | NextStep::Postpone { wait, state } => {
                         event.state = ItemState::Pending;
-                        let (rounds, postponed_for) = (Some(*state), item.postponed_for);
-                        let checkpoint = ItemCheckpoint {
-                            rounds,
-                            place,
-                            postponed_for,
-                            ..ItemCheckpoint::default()
-                        };
-                        let checkpoint = checkpoint.write();
+                        let place = place.filter(|_| action == OnItemFailure::RetryStep);
+                        let (rounds, place) = (Some(*state), place.and_then(stored));
+                        let checkpoint = ItemCheckpoint { rounds, place, ..item.left() }.write();
                         let due = (self.clock)() + wait;
                         (Settled::RetryAt { due, checkpoint }, Some(wait))
                     }
-                    NextStep::GiveUp(_) => (Settled::Dead(failure), None),
+                    NextStep::GiveUp(_) => (item.dead(failure, place), None),
                 }
             }
             OnItemFailure::Skip => {
@@ -499,7 +505,7 @@ impl AttemptRunner {
             }
             action => {
                 stops = action == OnItemFailure::Stop;
-                (Settled::Dead(failure), None)
+                (item.dead(failure, place), None)
             }
         };
         let puts_back = event.state == ItemState::Pending;
@@ -569,7 +575,7 @@ impl AttemptRunner {
         wait: Option<Duration>,
     ) -> Completion {
         // The history has it already.
-        if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = &mut end {
+        if let Settled::Dead { failure, .. } | Settled::Skipped(Some(failure)) = &mut end {
             failure.output = None;
         }
         let LeasedItem { key, run, attempt, id, postponed, .. } = item;
@@ -614,9 +620,32 @@ struct LeasedItem {
     attempt: u32,
     id: String,
     correlation: Option<String>,
+    /// The start of this run, if it is not the beginning.
+    start: Option<Box<RawValue>>,
     postponed_for: Duration,
     /// The row for its last attempts, if they were postponed.
     postponed: Option<Box<AttemptRecord>>,
+}
+
+impl LeasedItem {
+    /// The part of the checkpoint that stays the same for a whole run.
+    fn left(&self) -> ItemCheckpoint {
+        let (start, postponed_for) = (self.start.clone(), self.postponed_for);
+        ItemCheckpoint { start, postponed_for, ..ItemCheckpoint::default() }
+    }
+
+    /// The end as a dead letter, which a re-drive can continue at this place.
+    fn dead(&self, failure: Failure, place: Option<String>) -> Settled {
+        let start = place.and_then(stored).or_else(|| self.start.clone());
+        let left = ItemCheckpoint { start, ..ItemCheckpoint::default() };
+        let checkpoint = left.start.is_some().then(|| left.write()).flatten();
+        Settled::Dead { failure, checkpoint }
+    }
+}
+
+/// A place to be stored. One that is not JSON cannot be: the item starts over.
+fn stored(place: String) -> Option<Box<RawValue>> {
+    RawValue::from_string(place).ok()
 }
 
 /// Returns the future's output, or its panic: one bad item must not end a job.

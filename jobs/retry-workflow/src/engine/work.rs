@@ -118,7 +118,8 @@ pub struct WorkItem<'a> {
     /// Its payload, as the [`Source`](crate::Source) gave it: JSON.
     pub payload: &'a str,
     /// The checkpoint of the last attempt, from [`WorkOutcome::Retry`] or
-    /// [`WorkOutcome::Postponed`]: JSON; `None` in the first attempt of a run.
+    /// [`WorkOutcome::Postponed`]: JSON; `None` in the first attempt of a run, unless it was
+    /// re-driven [from the failed step](crate::Redrive::from_failed).
     pub checkpoint: Option<String>,
     /// The time that this run's [postponed](WorkOutcome::Postponed) attempts that left a record
     /// have waited. A wait that [`Job::make_due`](crate::Job::make_due) cut short counts up to
@@ -150,7 +151,8 @@ pub struct AttemptReport {
     /// The wait for which the job's breaker holds all items, if a server has asked for one.
     pub asked_wait: Option<AskedWait>,
     /// The place where a failed item continues if
-    /// [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep) decides so: JSON.
+    /// [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep) decides so, or after a re-drive
+    /// [from the failed step](crate::Redrive::from_failed): JSON.
     pub resume_from: Option<String>,
 }
 
@@ -175,8 +177,8 @@ impl AttemptReport {
     }
 
     /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its
-    /// handler returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep): JSON.
-    /// Default: it starts over.
+    /// handler returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep), or after a
+    /// re-drive [from the failed step](crate::Redrive::from_failed): JSON. Default: it starts over.
     ///
     /// ```
     /// use retry_workflow::store::NewItem;

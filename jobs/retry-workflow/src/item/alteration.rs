@@ -10,19 +10,22 @@ use super::record::{Filter, ItemState, Waiting};
 /// Every store supports all of them, so no variant will be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alteration {
-    /// Begins a new run of items that are dead or skipped, and not purged: run + 1, attempt 0, no
-    /// checkpoint; history and correlation id stay. If it is done `by` a user, each history gets a
-    /// row of the outcome [`Redriven`](crate::store::AttemptOutcome::Redriven).
+    /// Begins a new run of items that are dead or skipped, and not purged: run + 1, attempt 0;
+    /// history and correlation id stay. If it is done `by` a user, each history gets a row of the
+    /// outcome [`Redriven`](crate::store::AttemptOutcome::Redriven).
     Redrive {
         /// The time between the due times of two items. The first one is due at once.
         every: Duration,
         /// The user.
         by: Option<String>,
+        /// Keeps the checkpoint, which is removed otherwise.
+        from_failed: bool,
     },
-    /// Empties items that are dead or skipped: payload, history and failure are gone for good, and
-    /// the item counts as skipped, so that it is not added again.
+    /// Empties items that are dead or skipped: payload, history, checkpoint and failure are gone for
+    /// good, and the item counts as skipped, so that it is not added again.
     Purge,
-    /// Replaces the payload of items that are dead or skipped, and not purged.
+    /// Replaces the payload of items that are dead or skipped, and not purged. The checkpoint, which
+    /// is due to the payload as it was, is removed.
     Edit(String),
     /// Makes pending items due at once that would be due later.
     MakeDue(Waiting),
@@ -36,7 +39,7 @@ pub enum Alteration {
 impl Alteration {
     /// Creates the re-drive of items that are due this long after each other.
     pub const fn redrive(every: Duration) -> Self {
-        Self::Redrive { every, by: None }
+        Self::Redrive { every, by: None, from_failed: false }
     }
 
     /// Returns the filter of the items that are altered: the states of a filter apply to items that

@@ -293,7 +293,12 @@ pub enum Settled {
         checkpoint: Option<String>,
     },
     /// A dead letter.
-    Dead(Failure),
+    Dead {
+        /// The failure with which it ended.
+        failure: Failure,
+        /// The checkpoint for a re-drive [from the failed step](crate::Redrive::from_failed).
+        checkpoint: Option<String>,
+    },
     /// Skipped, for this reason if there is one.
     Skipped(Option<Failure>),
     /// Put back as if it had not been claimed: pending and due, the attempt neither started nor
@@ -312,12 +317,17 @@ pub enum Settled {
 }
 
 impl Settled {
+    /// Creates the end of an item as a dead letter without a checkpoint.
+    pub const fn dead(failure: Failure) -> Self {
+        Self::Dead { failure, checkpoint: None }
+    }
+
     /// Returns the state that the item gets.
     pub const fn state(&self) -> ItemState {
         match self {
             Self::Succeeded(_) => ItemState::Succeeded,
             Self::RetryAt { .. } | Self::Released | Self::Deferred { .. } => ItemState::Pending,
-            Self::Dead(_) => ItemState::Dead,
+            Self::Dead { .. } => ItemState::Dead,
             Self::Skipped(_) => ItemState::Skipped,
         }
     }
@@ -327,7 +337,7 @@ impl Settled {
         match self {
             Self::RetryAt { due, .. } | Self::Deferred { due, .. } => Some(*due),
             Self::Released => Some(now),
-            Self::Succeeded(_) | Self::Dead(_) | Self::Skipped(_) => None,
+            Self::Succeeded(_) | Self::Dead { .. } | Self::Skipped(_) => None,
         }
     }
 
@@ -340,9 +350,9 @@ impl Settled {
     /// Returns the checkpoint for the next attempt. A release keeps the one that the item has.
     pub fn checkpoint(&self) -> Option<&str> {
         match self {
-            Self::RetryAt { checkpoint, .. } | Self::Deferred { checkpoint, .. } => {
-                checkpoint.as_deref()
-            }
+            Self::RetryAt { checkpoint, .. }
+            | Self::Deferred { checkpoint, .. }
+            | Self::Dead { checkpoint, .. } => checkpoint.as_deref(),
             _ => None,
         }
     }
@@ -358,7 +368,7 @@ impl Settled {
     /// Returns the failure with which the item ends.
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
-            Self::Dead(failure) => Some(failure),
+            Self::Dead { failure, .. } => Some(failure),
             Self::Skipped(failure) => failure.as_ref(),
             _ => None,
         }
@@ -580,7 +590,7 @@ pub struct ItemRecord {
     /// The time at which it is due, while it is pending; the end of its lease, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// The checkpoint that its last attempt left, while it is pending or leased: JSON.
+    /// The checkpoint that its last attempt left, unless it has succeeded or was skipped: JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The time at which it ended.

@@ -6,8 +6,8 @@ use crate::item::record::{ItemRecord, ItemState};
 
 impl ItemRecord {
     /// Returns the item as an import stores it. One that was pending or leased is due at `now`,
-    /// with the checkpoint of its last attempt; fields that do not go with its state are cleared,
-    /// because a file that people edit may say anything.
+    /// with the checkpoint of its last attempt, which a dead letter keeps too; fields that do not go
+    /// with its state are cleared, because a file that people edit may say anything.
     ///
     /// For your own stores, in [`Store::import`](crate::Store::import).
     ///
@@ -26,7 +26,8 @@ impl ItemRecord {
             self.state = ItemState::Pending;
         }
         self.due = (self.state == ItemState::Pending).then_some(now);
-        self.checkpoint = self.checkpoint.filter(|_| self.state == ItemState::Pending);
+        self.checkpoint =
+            self.checkpoint.filter(|_| matches!(self.state, ItemState::Pending | ItemState::Dead));
         self.ended = self.state.is_final().then(|| self.ended.unwrap_or(now));
         self.output = self.output.filter(|_| self.state == ItemState::Succeeded);
         self.failure =

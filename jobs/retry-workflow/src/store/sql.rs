@@ -163,6 +163,12 @@ pub fn item<R: SqlRow>(columns: &mut Columns<R>) -> Result<(Cursor, ItemRecord),
     Ok((number, record))
 }
 
+/// Returns the size of an item in a list: its texts, in bytes.
+pub fn size(item: &ItemRecord) -> usize {
+    let texts = [Some(&item.payload), item.output.as_ref(), item.checkpoint.as_ref()];
+    texts.into_iter().flatten().map(String::len).sum()
+}
+
 /// The columns of a row `h` of the history, made by the worker `w`.
 pub const ATTEMPT: &str = "h.outcome, h.run, h.attempt, h.started, h.duration, h.wait, w.name, \
      h.step, h.failure, h.output";

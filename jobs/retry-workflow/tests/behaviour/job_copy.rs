@@ -65,7 +65,7 @@ async fn fill<S: Store + Clone>(store: &S) {
             retry_workflow::store::AttemptOutcome::Failed,
         );
         row.failure = Some(failure.clone());
-        let end = retry_workflow::store::Settled::Dead(failure);
+        let end = retry_workflow::store::Settled::dead(failure);
         let settlement = retry_workflow::store::Settlement::new(lease.key, end, vec![row]);
         store.settle(vec![settlement], Vec::new(), store.now()).await.unwrap();
     }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::job::{BreakerRecord, State};
-use retry_workflow::store::{AttemptOutcome, NewItem};
+use retry_workflow::store::{AttemptOutcome, NewItem, Selection};
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner,
-    JobStatus, OnItemFailure, Output, Policy, Source, SqliteStore, StopReason, Store, Work,
-    WorkflowError,
+    BreakerConfig, DeadLetters, ErrorPolicy, Failure, Filter, Graph, ItemContext, ItemState, Job,
+    JobEvent, JobRunner, JobStatus, OnItemFailure, Output, Policy, Redrive, Source, SqliteStore,
+    StopReason, Store, Work, WorkflowError,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
@@ -242,6 +242,80 @@ async fn an_item_that_retries_its_step_continues_where_it_failed() {
         let report = JobRunner::new("none").error_policy(policy).run(items(&["a"]), work).await;
         assert!(report.unwrap().is_success(), "{left:?}");
     }
+}
+
+/// Runs items whose work fails at each place, and re-drives them a few times.
+async fn places_of_runs(action: OnItemFailure, from_failed: bool) -> String {
+    let (store, seen) = (SqliteStore::in_memory(), Arc::default());
+    let policy = ErrorPolicy::new().on_item_failure(action).retry_config(Policy::new().attempts(2));
+    let run = async || {
+        let runner = JobRunner::new("places").store(store.clone()).error_policy(policy.clone());
+        runner.job_id("places-1").run(items(&["a"]), fails_at_each_place(&seen)).await.unwrap();
+        seen.lock().unwrap().push("|".to_owned());
+        let redrive = Redrive::new().from_failed(from_failed);
+        DeadLetters::new(store.clone()).retry(Filter::job("places-1"), redrive).await.unwrap()
+    };
+    while run().await > 0 && seen.lock().unwrap().len() < 8 {}
+    let seen: &Mutex<Vec<String>> = &seen;
+    seen.lock().unwrap().join(" ")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redrive_from_the_failed_step_continues_where_the_item_died() {
+    assert_eq!(places_of_runs(OnItemFailure::Dlq, true).await, "0 | 1 | 2 | 3 |");
+    assert_eq!(places_of_runs(OnItemFailure::Dlq, false).await, "0 | 0 | 0 | 0 |");
+    // A policy that starts over does so at the start of the run.
+    assert_eq!(places_of_runs(OnItemFailure::Retry, true).await, "0 0 | 1 1 | 2 2 |");
+    assert_eq!(places_of_runs(OnItemFailure::RetryStep, true).await, "0 1 | 2 3 |");
+    assert_eq!(places_of_runs(OnItemFailure::RetryStep, false).await, "0 1 | 0 1 | 0 1 |");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_re_driven_item_that_fails_as_a_probe_is_put_back_where_its_run_began() {
+    let (store, seen) = (SqliteStore::in_memory(), Arc::default());
+    let breaker = BreakerConfig::new().failure_threshold(1);
+    let run = async || {
+        let policy = ErrorPolicy::new().circuit_breaker(breaker);
+        let runner = JobRunner::new("places").store(store.clone()).error_policy(policy);
+        runner.job_id("places-1").run(items(&["a"]), fails_at_each_place(&seen)).await.unwrap();
+    };
+    run().await;
+    let from_failed = Redrive::new().from_failed(true);
+    DeadLetters::new(store.clone()).retry(Filter::job("places-1"), from_failed).await.unwrap();
+    run().await;
+    let seen: &Mutex<Vec<String>> = &seen;
+    assert_eq!(seen.lock().unwrap().join(" "), "0 1 1 1 1");
+}
+
+/// A dead letter keeps the place of its last attempt if nothing else is known, and of its run.
+#[tokio::test(start_paused = true)]
+async fn an_item_that_killed_its_workers_is_redriven_from_where_it_waited() {
+    let store = SqliteStore::in_memory();
+    let job = Job::create(&store, "copy", None).await.unwrap();
+    store.enqueue(&job.id, items(&["a"]).collect(), store.now()).await.unwrap();
+    let runner = || JobRunner::new("copy").store(store.clone()).job_id(&job.id);
+    let first = runner().resume(&job.id, Copy { parts: 3 });
+    tokio::time::timeout(Duration::from_secs(5), first).await.unwrap_err();
+    for worker in ["1", "2", "3", "4", "5"] {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let which = match worker {
+            "1" | "2" => Selection::Items { max: 1, starts: 1 },
+            _ => Selection::Suspect,
+        };
+        let lease = Duration::from_secs(1);
+        assert_eq!(store.claim(&job.id, worker, store.now(), which, lease).await.unwrap().len(), 1);
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let report = runner().resume(&job.id, Copy { parts: 3 }).await.unwrap();
+    assert_eq!(report.groups[0].class, "lost");
+    let letters = DeadLetters::new(store.clone());
+    let from_failed = Redrive::new().from_failed(true);
+    assert_eq!(letters.retry(Filter::job(&job.id), from_failed).await, Ok(1));
+    let report = runner().resume(&job.id, Copy { parts: 3 }).await.unwrap();
+    assert_eq!(report.succeeded(), 1, "{report}");
+    let history = store.item(&job.id, "a").await.unwrap().unwrap().history;
+    let steps: Vec<_> = history.iter().filter_map(|record| record.step.as_deref()).collect();
+    assert_eq!(steps, ["part 1", "part 2"]);
 }
 
 /// The budget of the rounds ends while no process works on the job.

@@ -55,6 +55,7 @@ pub(crate) enum Operation {
         filter: Filter,
         max: Option<u64>,
         every: u64,
+        from_failed: bool,
     },
     Purge(Filter),
     MakeDue {
@@ -147,8 +148,11 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(which, started, by)| Operation::Extend { which, started, by }),
         4 => (-5..50_i64).prop_map(Operation::Wait),
         1 => (3000..4000_i64).prop_map(Operation::Wait),
-        2 => (filter(), prop::option::of(0..4_u64), 0..10_u64)
-            .prop_map(|(filter, max, every)| Operation::Redrive { filter, max, every }),
+        2 => (filter(), prop::option::of(0..4_u64), 0..10_u64, any::<bool>()).prop_map(
+            |(filter, max, every, from_failed)| {
+                Operation::Redrive { filter, max, every, from_failed }
+            }
+        ),
         1 => filter().prop_map(Operation::Purge),
         1 => job().prop_map(|job| Operation::MakeDue { job }),
         1 => job().prop_map(|from| Operation::Import { from }),
@@ -340,8 +344,9 @@ impl Model {
             Settled::Succeeded(output) => {
                 (seen.state, seen.output) = (ItemState::Succeeded, output);
             }
-            Settled::Dead(failure) => {
+            Settled::Dead { failure, checkpoint } => {
                 (seen.state, seen.failure) = (ItemState::Dead, Some(failure));
+                seen.checkpoint = checkpoint;
             }
             Settled::Skipped(failure) => {
                 (seen.state, seen.failure) = (ItemState::Skipped, failure);
@@ -375,7 +380,13 @@ impl Model {
         })
     }
 
-    fn redrive(&mut self, filter: &Filter, max: Option<u64>, now: Timestamp, every: u64) -> u64 {
+    fn redrive(
+        &mut self,
+        filter: &Filter,
+        max: Option<u64>,
+        now: Timestamp,
+        (every, from_failed): (u64, bool),
+    ) -> u64 {
         let max = max.map_or(usize::MAX, |max| usize::try_from(max).unwrap());
         let mut redriven = 0;
         for entry in self.failed(filter).take(max) {
@@ -384,7 +395,8 @@ impl Model {
             entry.seen.attempt = 0;
             entry.seen.due = Some(now + Duration::from_secs(every * redriven));
             (entry.seen.ended, entry.seen.failure) = (None, None);
-            (entry.lost, entry.dropped, entry.seen.checkpoint) = (0, 0, None);
+            (entry.lost, entry.dropped) = (0, 0);
+            entry.seen.checkpoint.take_if(|_| !from_failed);
             redriven += 1;
         }
         redriven
@@ -407,7 +419,7 @@ impl Model {
             entry.is_purged = true;
             entry.seen.state = ItemState::Skipped;
             entry.seen.payload.clear();
-            entry.seen.failure = None;
+            (entry.seen.failure, entry.seen.checkpoint) = (None, None);
             forgotten.push((entry.seen.job.clone(), std::mem::take(&mut entry.seen.history)));
         }
         let purged = forgotten.len() as u64;
@@ -496,14 +508,14 @@ impl<S: Store> Stage<S> {
             Operation::Extend { which, started, by } => self.extend(&which, &started, by).await,
             // The clocks of machines differ: a claim may be slightly earlier than the previous one.
             Operation::Wait(seconds) => self.now += seconds,
-            Operation::Redrive { filter, max, every } => {
-                let redriven = model.redrive(&filter, max, now, every);
+            Operation::Redrive { filter, max, every, from_failed } => {
+                let redriven = model.redrive(&filter, max, now, (every, from_failed));
                 let every = Duration::from_secs(every);
                 assert_eq!(
                     store
                         .alter(
                             &filter,
-                            Alteration::redrive(every),
+                            Alteration::Redrive { every, by: None, from_failed },
                             max.map_or(usize::MAX, |max| max.try_into().unwrap_or(usize::MAX)),
                             now
                         )
@@ -614,7 +626,10 @@ impl<S: Store> Stage<S> {
                     due: at(self.now + wait),
                     checkpoint: (wait % 2 == 0).then(|| format!("{wait}")),
                 },
-                End::Dead(which) => Settled::Dead(failure(which)),
+                End::Dead(which) => Settled::Dead {
+                    failure: failure(which),
+                    checkpoint: (which % 2 == 0).then(|| format!("{which}")),
+                },
                 End::Skipped(which) => Settled::Skipped(which.map(failure)),
                 End::Released => Settled::Released,
                 End::DeferredBy(wait) => Settled::Deferred {

@@ -10,6 +10,7 @@ use crate::command::arguments::{RedriveArguments, RunArguments};
 use crate::command::outcome::CommandError;
 use crate::command::run::{self, Work};
 use crate::command::screen::Screen;
+use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{DeadLetters, Failure, Filter, Operator, Redrive, Store};
 
@@ -27,7 +28,7 @@ pub(super) async fn retry(
         Jobs::find(letters, filter, arguments.file.as_deref()).await?
     };
     jobs.report();
-    let redrive = Redrive::within(arguments.max, rate);
+    let redrive = Redrive::within(arguments.max, rate).from_failed(arguments.from_failed);
     if arguments.dry_run {
         let preview = letters.preview(&jobs.filters(filter), redrive).await?;
         let left_out = jobs.left_out();
@@ -39,7 +40,16 @@ pub(super) async fn retry(
     let mut ready = Vec::new();
     for job in &jobs.able {
         let file = arguments.file.as_deref();
-        ready.push(run::prepare(letters.store(), job, file, how.restart_items).await?);
+        let work = run::prepare(letters.store(), job, file, how.restart_items).await?;
+        let of_job = of_job(filter, job);
+        if arguments.from_failed
+            && !how.restart_items
+            && let Some(why) =
+                runner::letters_changed(letters.store(), &work.job, &work.file, &of_job).await?
+        {
+            return Err(CommandError::Usage(why));
+        }
+        ready.push(work);
     }
     if let Some(file) = &arguments.edit {
         edit(operator, filter, file, &ready).await?;
@@ -64,7 +74,8 @@ pub(super) async fn retry(
         let rate = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         // Skipped items are selected by their class.
         let what = if filter.states.is_some() { "item" } else { "dead letter" };
-        screen.line(format_args!("{} re-driven{rate}", count(taken, what)))?;
+        let from = if arguments.from_failed { ", from the failed step" } else { "" };
+        screen.line(format_args!("{} re-driven{rate}{from}", count(taken, what)))?;
         if taken > 0 && arguments.later {
             let text = match &filter.job {
                 Some(job) => run_later(letters.store(), job, &screen.flag).await?,
@@ -186,12 +197,7 @@ impl Jobs {
         if self.unable.is_empty() {
             return vec![filter.clone()];
         }
-        let for_job = |job: &String| {
-            let mut filter = filter.clone();
-            filter.job = Some(job.clone());
-            filter
-        };
-        self.able.iter().map(for_job).collect()
+        self.able.iter().map(|job| of_job(filter, job)).collect()
     }
 
     fn left_out(&self) -> Vec<&str> {
@@ -205,6 +211,13 @@ impl Jobs {
             let _ = writeln!(io::stderr(), "left out: {}", one_line(why));
         }
     }
+}
+
+/// The same filter, for one job.
+fn of_job(filter: &Filter, job: &str) -> Filter {
+    let mut filter = filter.clone();
+    filter.job = Some(job.to_owned());
+    filter
 }
 
 /// The jobs that have dead letters that match the filter.

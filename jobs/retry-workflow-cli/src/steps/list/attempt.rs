@@ -81,8 +81,6 @@ pub(super) struct Attempt<'a> {
 pub(crate) struct AttemptTerms {
     /// The limit for the total running time of the steps.
     pub(crate) limit: Option<Duration>,
-    /// A handler may let the item continue at a step that has failed.
-    pub(crate) keeps_place: bool,
     /// Steps that are not ready may come back later: how long they have done so in this run.
     pub(crate) postponed: Option<Duration>,
 }
@@ -101,7 +99,7 @@ impl<'a> Attempt<'a> {
             step_times: Vec::new(),
             printed: String::new(),
             // A step that was postponed continues in the same attempt.
-            has_written: from.written_by == Some((cx.run(), cx.attempt())),
+            has_written: from.written_by == Some(cx.attempt()),
             asked: None,
             is_stopped: false,
             shortage: None,

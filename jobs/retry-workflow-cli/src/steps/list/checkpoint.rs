@@ -28,9 +28,12 @@ pub(super) struct Checkpoint {
     /// The running time of the steps so far.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub(super) ran: Duration,
-    /// The run and the attempt that have stopped here, if their commands have written output.
+    /// The run that has stopped here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) run: u32,
+    /// The attempt that has stopped here, if its commands have written output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) written_by: Option<(u32, u32)>,
+    pub(super) written_by: Option<u32>,
 }
 
 /// A step that has begun and not finished. If it was edited since, it starts with all its attempts
@@ -71,11 +74,15 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Checkpoint {
-    /// Reads the checkpoint that the previous attempt has left, for these steps.
+    /// Reads the checkpoint that the previous attempt has left, for these steps and this run.
     ///
     /// # Errors
     /// The class and the message of a failure.
-    pub(super) fn read(text: Option<&str>, steps: &Steps) -> Result<Self, (&'static str, String)> {
+    pub(super) fn read(
+        text: Option<&str>,
+        steps: &Steps,
+        run: u32,
+    ) -> Result<Self, (&'static str, String)> {
         let checkpoint = text.map(serde_json::from_str::<Self>).transpose().map_err(|error| {
             (PAYLOAD, format!("cannot read what the last attempt left: {error}"))
         })?;
@@ -84,7 +91,27 @@ impl Checkpoint {
             let why = "it cannot continue, because its steps were edited: it has finished";
             ("other", format!("{why} {edited}"))
         })?;
-        Ok(checkpoint)
+        Ok(if checkpoint.run == run { checkpoint } else { checkpoint.in_new_run() })
+    }
+
+    /// The same place in another run, where the step that has not succeeded has all its attempts and
+    /// repairs.
+    fn in_new_run(self) -> Self {
+        let Self { done, begun, outputs, .. } = self;
+        let begun = begun.and_then(|BegunStep { id, inner, .. }| match *inner? {
+            InnerList::Succeeded { checkpoint } => {
+                let checkpoint = checkpoint.in_new_run();
+                let inner = Some(Box::new(InnerList::Succeeded { checkpoint }));
+                Some(BegunStep { id, retry_state: None, repairs: 0, inner })
+            }
+            InnerList::Failed { .. } => None,
+        });
+        Self { done, begun, outputs, ..Self::default() }
+    }
+
+    /// Returns whether the list has come beyond its beginning.
+    pub(super) fn has_progress(&self) -> bool {
+        !self.done.is_empty() || self.begun.is_some()
     }
 
     /// A list that has come to the step at this place.

@@ -29,8 +29,9 @@ pub(crate) async fn alter(
     let Some(mut selection) = selection else { return Ok(0) };
     let max = selection.add(limit(max));
     match alteration {
-        Alteration::Redrive { every, by } => {
-            redrive(session, selection, &max, (now, *every), by.as_deref()).await
+        Alteration::Redrive { every, by, from_failed } => {
+            let by = by.as_deref();
+            redrive(session, selection, &max, (now, *every), by, *from_failed).await
         }
         Alteration::Edit(payload) => edit(session, selection, &max, payload).await,
         _ => purge(session, selection, &max).await,
@@ -56,6 +57,7 @@ async fn redrive(
     max: &str,
     (now, every): (Timestamp, Duration),
     by: Option<&str>,
+    from_failed: bool,
 ) -> PostgresResult<u64> {
     let user = match by {
         Some(user) => Some(session.worker(user).await?),
@@ -64,6 +66,7 @@ async fn redrive(
     let now = selection.add(now.as_micros());
     let every = selection.add(micros(every));
     let user = selection.add(user);
+    let checkpoint = if from_failed { "s.checkpoint" } else { "NULL" };
     let moved =
         MOVED.replace("@TO", "count(*) AS pending, -count(*) FILTER (WHERE state = 4) AS skipped");
     let (clauses, order) = (selection.clauses(), selection.order);
@@ -75,7 +78,7 @@ async fn redrive(
          moved AS (\
              UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, \
                  claim_rank = s.claim_rank & -4, \
-                 run = least(s.run + 1, 4294967295), ended = NULL, checkpoint = NULL, \
+                 run = least(s.run + 1, 4294967295), ended = NULL, checkpoint = {checkpoint}, \
                  due = least({now}::bigint + least(p.place::numeric * {every}::bigint, \
                      9223372036854775807), 9223372036854775807)::bigint, \
                  token = s.token + ({user}::bigint IS NOT NULL)::integer \
@@ -96,7 +99,8 @@ async fn purge(session: Session<'_>, selection: FilteredItems, max: &str) -> Pos
     let sql = format!(
         "WITH meant AS MATERIALIZED (\
              SELECT s.item, s.job, s.state {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
-         moved AS (UPDATE @states s SET state = 5 FROM meant m WHERE s.item = m.item), \
+         moved AS (\
+             UPDATE @states s SET state = 5, checkpoint = NULL FROM meant m WHERE s.item = m.item), \
          emptied AS (UPDATE @items i SET payload = '' FROM meant m \
              WHERE i.job = m.job AND i.item = m.item), \
          forgotten AS (DELETE FROM @history h USING meant m WHERE h.item = m.item), {}",
@@ -117,7 +121,8 @@ async fn edit(
         "WITH meant AS MATERIALIZED (\
              SELECT s.item, s.job {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
          edited AS (UPDATE @items i SET payload = {payload}::text FROM meant m \
-             WHERE i.job = m.job AND i.item = m.item) \
+             WHERE i.job = m.job AND i.item = m.item), \
+         restarted AS (UPDATE @states s SET checkpoint = NULL FROM meant m WHERE s.item = m.item) \
          SELECT count(*) FROM meant"
     );
     session.count(&sql, &selection.values()).await

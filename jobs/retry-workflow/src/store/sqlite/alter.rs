@@ -38,7 +38,9 @@ pub(super) fn alter(
         }
     };
     match alteration {
-        Alteration::Redrive { every, by } => redrive(tx, &numbers, (now, *every), by.as_deref())?,
+        Alteration::Redrive { every, by, from_failed } => {
+            redrive(tx, &numbers, (now, *every), by.as_deref(), *from_failed)?;
+        }
         Alteration::Purge => purge(tx, &numbers)?,
         Alteration::Edit(payload) => edit(tx, &numbers, payload)?,
         Alteration::MakeDue(_) | Alteration::Expire(_) => {
@@ -152,6 +154,7 @@ fn redrive(
     numbers: &[i64],
     (now, every): (Timestamp, Duration),
     by: Option<&str>,
+    from_failed: bool,
 ) -> Result<()> {
     let mut after = 0_i64;
     for &item in numbers {
@@ -161,10 +164,11 @@ fn redrive(
         let (job, token, run) = tx
             .prepare(
                 "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), \
-                 attempt = 0, lost = 0, dropped = 0, ended = NULL, checkpoint = NULL, \
+                 attempt = 0, lost = 0, dropped = 0, ended = NULL, \
+                 checkpoint = CASE WHEN ?4 THEN checkpoint END, \
                  token = token + ?3 WHERE item = ?1 RETURNING job, token, run",
             )?
-            .query_row((item, due.as_micros(), by.is_some()), |row| {
+            .query_row((item, due.as_micros(), by.is_some(), from_failed), |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         if let Some(user) = by {
@@ -180,7 +184,8 @@ fn redrive(
 fn purge(tx: &mut Transaction<'_>, numbers: &[i64]) -> Result<()> {
     for &item in numbers {
         move_failed(tx, item, ItemState::Skipped)?;
-        tx.prepare("UPDATE states SET state = ?2 WHERE item = ?1")?.execute((item, PURGED))?;
+        tx.prepare("UPDATE states SET state = ?2, checkpoint = NULL WHERE item = ?1")?
+            .execute((item, PURGED))?;
         tx.prepare("UPDATE items SET payload = '' WHERE item = ?1")?.execute((item,))?;
         tx.prepare("DELETE FROM history WHERE item = ?1")?.execute((item,))?;
     }
@@ -189,8 +194,10 @@ fn purge(tx: &mut Transaction<'_>, numbers: &[i64]) -> Result<()> {
 
 fn edit(tx: &mut Transaction<'_>, numbers: &[i64], payload: &str) -> Result<()> {
     let mut edit = tx.prepare("UPDATE items SET payload = ?2 WHERE item = ?1 RETURNING job")?;
+    let mut restart = tx.prepare("UPDATE states SET checkpoint = NULL WHERE item = ?1")?;
     for item in numbers {
         let job = edit.query_row((item, payload), |row| row.get(0))?;
+        restart.execute((item,))?;
         tx.touch(job);
     }
     Ok(())

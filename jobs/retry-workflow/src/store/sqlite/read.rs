@@ -13,7 +13,7 @@ use crate::store::MAX_ROWS_SCANNED;
 use crate::store::codes::{BEGUN, NEW, SUSPECT};
 use crate::store::sql::{self, Columns};
 
-/// A page of a list ends at this size, in bytes of payloads and outputs.
+/// A page of a list ends at this size, in bytes of payloads, outputs and checkpoints.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 pub(super) fn overview(tx: &mut Transaction<'_>, job: &str, most_waiting: u64) -> Result<Overview> {
@@ -62,8 +62,7 @@ pub(super) fn list(
         if is_wanted {
             let item;
             (found, item) = read.query_row((number,), record)?;
-            let output = item.output.as_ref().map_or(0, String::len);
-            bytes = bytes.saturating_add(item.payload.len()).saturating_add(output);
+            bytes = bytes.saturating_add(sql::size(&item));
             page.items.push(item);
         } else {
             unwanted += 1;

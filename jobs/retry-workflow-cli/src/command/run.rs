@@ -44,16 +44,22 @@ pub(super) struct Work {
     is_closing: bool,
 }
 
-impl Work {
-    /// The first placeholder of its file that this item has no value for.
-    pub(super) fn lacking(&self, item: &Value) -> Option<String> {
-        let placeholders = self.file.reader()?.placeholders;
-        let is_lacking = |placeholder: &Placeholder| match &placeholder.meaning {
-            Meaning::Item(path) => at(item, path).is_none(),
-            _ => false,
-        };
-        placeholders.into_iter().find(is_lacking).map(|placeholder| placeholder.written)
-    }
+/// Returns the first placeholder of a job's workflow file that this item has no value for.
+pub(super) async fn lacking(
+    store: &dyn Store,
+    job: &str,
+    file: Option<&Path>,
+    item: &Value,
+) -> Result<Option<String>, CommandError> {
+    let origin = whole(store, job).await?.as_ref().and_then(Origin::read);
+    let Some(path) = file.or(origin.as_ref().map(|origin| &*origin.file)) else { return Ok(None) };
+    let placeholders = files::ready(path)?.reader().map(|reader| reader.placeholders);
+    let is_lacking = |placeholder: &Placeholder| match &placeholder.meaning {
+        Meaning::Item(path) => at(item, path).is_none(),
+        _ => false,
+    };
+    let lacking = placeholders.unwrap_or_default().into_iter().find(is_lacking);
+    Ok(lacking.map(|placeholder| placeholder.written))
 }
 
 /// The end of the work on a job in this process.

@@ -1,6 +1,7 @@
 //! `dlq retry` and `dlq purge`: the commands that change dead letters.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
@@ -52,7 +53,7 @@ pub(super) async fn retry(
         ready.push(work);
     }
     if let Some(file) = &arguments.edit {
-        edit(operator, filter, file, &ready).await?;
+        edit(operator, filter, file, arguments).await?;
     }
     let taken = operator.redrive(&jobs.filters(filter), redrive).await?;
     let is_own = |class: &&String| !Failure::CLASSES.contains(&class.as_str());
@@ -121,7 +122,7 @@ async fn edit(
     operator: &Operator,
     filter: &Filter,
     file: &Path,
-    ready: &[Work],
+    arguments: &RedriveArguments,
 ) -> Result<(), CommandError> {
     let letters = operator.letters();
     let page = letters.list(filter, None, 2).await?;
@@ -142,10 +143,22 @@ async fn edit(
         payload.map_err(|error| CommandError::Usage(format!("cannot read {shown}: {error}")))?;
     let item = serde_json::from_str(&payload)
         .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
-    if let Some(placeholder) = ready.iter().find_map(|work| work.lacking(&item)) {
-        return Err(CommandError::Usage(format!(
-            "{shown} has nothing for `{placeholder}` of the workflow file: add it"
-        )));
+    let workflow = arguments.file.as_deref();
+    match run::lacking(letters.store(), &letter.job, workflow, &item).await {
+        Ok(None) => {}
+        Ok(Some(placeholder)) => {
+            return Err(CommandError::Usage(format!(
+                "{shown} has nothing for `{placeholder}` of the workflow file: add it"
+            )));
+        }
+        // The file may be on another machine.
+        Err(CommandError::Usage(why)) if arguments.later => {
+            note(format_args!(
+                "{shown} is not checked for what the steps need: {}",
+                one_line(&why)
+            ));
+        }
+        Err(error) => return Err(error),
     }
     if !operator.edit(&letter.job, &letter.id, payload.trim()).await? {
         let id = one_line(&letter.id);
@@ -207,10 +220,14 @@ impl Jobs {
     /// Reports which jobs are left out, and why.
     fn report(&self) {
         for (_, why) in &self.unable {
-            // Standard error may be closed.
-            let _ = writeln!(io::stderr(), "left out: {}", one_line(why));
+            note(format_args!("left out: {}", one_line(why)));
         }
     }
+}
+
+fn note(text: fmt::Arguments<'_>) {
+    // Standard error may be closed.
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// The same filter, for one job.

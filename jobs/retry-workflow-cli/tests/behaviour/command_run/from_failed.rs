@@ -121,6 +121,25 @@ fn another_payload_and_the_place_of_the_old_one_exclude_each_other() {
 }
 
 #[test]
+fn a_payload_for_later_is_checked_for_what_the_steps_need() {
+    let place = died(&workflow(&[PAY, SHIP, MAIL]), &["a"]);
+    place.write("new.json", r#"{ "name": "a" }"#);
+    let later = ["dlq", "retry", "job-1", "--item", "a", "--edit", "new.json", "--later"];
+    place
+        .ends(2, &later)
+        .says("new.json has nothing for `${item.id}` of the workflow file: add it");
+    assert_eq!(place.objects(&["dlq", "list"]).len(), 1);
+    // The file is on another machine.
+    let text = place.read("job.yml");
+    std::fs::remove_file(place.path("job.yml")).unwrap();
+    let named = [&later[..], &["--file", "there.yml"]].concat();
+    place.write("there.yml", &text);
+    place.ends(2, &named).says("new.json has nothing for `${item.id}`");
+    place.ends(0, &later).says("new.json is not checked for what the steps need: ");
+    assert_eq!(place.object(&["items", "show", "a"])["payload"]["name"], "a");
+}
+
+#[test]
 fn a_step_that_is_killed_in_a_re_driven_run_continues_there() {
     for store in stores() {
         let ship = "shell: 'echo ship >> log; [ -e repaired-a ] && { [ -e go ] || sleep 60; }'";

@@ -321,7 +321,12 @@ pub(super) async fn run_again(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Success;
-    for job in jobs {
+    for (place, mut job) in jobs.into_iter().enumerate() {
+        if place > 0 {
+            // Its file may have been edited in the meantime.
+            let file = Some(job.file.path());
+            job = prepare(&**store, &job.job.id, file, how.restart_items).await?;
+        }
         let ended = work(store, job, how, screen).await?;
         // After a request to stop, do not start the next job.
         worst = worst.max(ended.exit);

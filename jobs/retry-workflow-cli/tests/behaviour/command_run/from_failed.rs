@@ -262,3 +262,16 @@ fn the_place_of_a_letter_holds_no_secret() {
         "{export}"
     );
 }
+
+#[test]
+fn a_file_that_is_edited_while_an_earlier_job_runs_is_read_again() {
+    let place =
+        Place::with(&workflow(&["shell: 'echo ${item.id} >> log; [ -e repaired ]'"])).items(&["a"]);
+    let other = place.read("job.yml").replace("job", "other").replace(">> log", ">> log; exit 7");
+    place.write("other.yml", &other);
+    place.ends(3, &["run", "job.yml"]);
+    place.ends(3, &["run", "other.yml"]);
+    let place = place.script("edit.sh", "sed -i 's/exit 7/true/' other.yml; touch repaired");
+    place.write("job.yml", &place.read("job.yml").replace("[ -e repaired ]", "./edit.sh"));
+    place.ends(0, &["dlq", "retry", "--all"]).says("job other-1: finished");
+}

@@ -409,8 +409,13 @@ impl Store for PostgresStore {
     ) -> StoreFuture<'a, u64> {
         let due = alteration.makes_due().then_some(now);
         let meant = filter.clone();
-        let altered =
-            run!(self, alter::alter, [filter = meant, alteration = alteration], [max, now]);
+        let altered = run!(
+            self,
+            alter::alter,
+            [filter = meant, alteration = alteration, earlier = alter::Earlier::default()],
+            [max, now],
+            maybe_done
+        );
         Box::pin(self.change_items(filter.job.as_deref(), due, altered))
     }
 

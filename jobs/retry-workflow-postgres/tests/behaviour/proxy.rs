@@ -15,6 +15,8 @@ pub(crate) struct Faults {
     /// The number of next responses that are lost: their connections are cut after the server has
     /// done its work.
     lost_answers: AtomicUsize,
+    /// The number of responses before them.
+    spared_answers: AtomicUsize,
     /// The number of next requests that are lost: their connections are cut before the server sees
     /// them.
     lost_questions: AtomicUsize,
@@ -55,6 +57,12 @@ impl Proxy {
 
     pub(crate) fn lose_answers(&self, answers: usize) {
         self.faults.lost_answers.store(answers, Ordering::Relaxed);
+    }
+
+    /// Loses the response after this many others.
+    pub(crate) fn lose_answer_after(&self, spared: usize) {
+        self.faults.spared_answers.store(spared, Ordering::Relaxed);
+        self.lose_answers(1);
     }
 
     pub(crate) fn lose_questions(&self, questions: usize) {
@@ -109,7 +117,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults, 
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
         let is_lost = if answers {
             tokio::time::sleep(Duration::from_millis(faults.delay.load(Ordering::Relaxed))).await;
-            take(&faults.lost_answers)
+            !take(&faults.spared_answers) && take(&faults.lost_answers)
         } else {
             take(&faults.lost_questions)
         };

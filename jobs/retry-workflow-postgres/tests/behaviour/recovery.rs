@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, Lease, LeaseKey, NewItem, Selection, Settled, Settlement,
+    Alteration, AttemptOutcome, AttemptRecord, Lease, LeaseKey, NewItem, Selection, Settled,
+    Settlement,
 };
-use retry_workflow::{Failure, ItemState, Store, StoreError, Timestamp, Workflow, keyed};
+use retry_workflow::{Failure, Filter, ItemState, Store, StoreError, Timestamp, Workflow, keyed};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, Place, execute, server};
@@ -171,6 +172,39 @@ async fn a_cas_with_a_lost_response_takes_effect_once() {
     assert_eq!(store.get("k").await, Ok(Some((3, "three".to_owned()))));
     // A value that someone else has written is not mistaken for ours.
     assert_eq!(faulty(&proxy, 1, 0, store.cas("k", 2, "four")).await, Ok(false));
+}
+
+/// Whichever response is lost, up to that of the commit.
+#[tokio::test]
+async fn an_alteration_with_a_lost_response_takes_effect_once() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let items = (0..60).map(|n| NewItem::new(format!("item {n}"), "1")).collect();
+    assert_eq!(store.enqueue("other", items, at(0)).await, Ok(60));
+    let all = Selection::Items { max: 60, starts: 60 };
+    let leases = store.claim("other", "worker", at(0), all, MINUTE).await.unwrap();
+    let dead = |lease: &Lease| settlement(lease, Settled::dead(Failure::new("other", "no")));
+    store.settle(leases.iter().map(dead).collect(), Vec::new(), at(1)).await.unwrap();
+    let letters = Filter::job("other");
+    let by_ada = || Alteration::Redrive {
+        every: Duration::ZERO,
+        by: Some("ada".to_owned()),
+        from_failed: true,
+    };
+    let (mut left, mut lost) = (60, 0);
+    for alteration in [by_ada(), Alteration::redrive(MINUTE), Alteration::Purge] {
+        for spared in 0..3 {
+            // The statements are prepared.
+            assert_eq!(store.alter(&letters, alteration.clone(), 0, at(2)).await, Ok(0));
+            proxy.lose_answer_after(spared);
+            let altered = store.alter(&letters, alteration.clone(), 3, at(2)).await;
+            lost += usize::from(proxy.is_done());
+            proxy.lose_answers(0);
+            left -= 3;
+            assert_eq!(altered, Ok(3), "{alteration:?}, after {spared}");
+            assert_eq!(store.counts("other").await.unwrap().dead, left, "{alteration:?}, {spared}");
+        }
+    }
+    assert_eq!(lost, 9);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use retry_workflow::store::{Alteration, Waiting};
 use retry_workflow::{Filter, ItemState, Timestamp};
 
@@ -13,67 +14,96 @@ use crate::store::layout::CLAIM_RANKS;
 use crate::store::selection::{FilteredItems, Values, of_ids};
 use crate::store::session::Session;
 
+/// The interval at which a commit that may still be running is polled.
+const POLL_EVERY: Duration = Duration::from_millis(20);
+
+/// The transaction of an earlier attempt, and the number of items that it has altered, in case the
+/// response to its commit is lost.
+pub(crate) type Earlier = Mutex<Option<(String, u64)>>;
+
+/// `maybe_done`: an earlier attempt was cut off. Its items no longer match the filter, so a
+/// repetition would find none, or others.
 pub(crate) async fn alter(
     session: Session<'_>,
     filter: &Filter,
     alteration: &Alteration,
+    earlier: &Earlier,
     max: usize,
     now: Timestamp,
+    maybe_done: bool,
 ) -> PostgresResult<u64> {
-    let selection = match alteration {
-        Alteration::MakeDue(_) | Alteration::Skip(_) | Alteration::Expire(_) => {
-            return alter_unended(session, filter, alteration, max, now).await;
-        }
-        _ => FilteredItems::resolve_failed(session, filter).await?,
-    };
-    let Some(mut selection) = selection else { return Ok(0) };
-    let max = selection.add(limit(max));
-    match alteration {
-        Alteration::Redrive { every, by, from_failed } => {
-            let by = by.as_deref();
-            redrive(session, selection, &max, (now, *every), by, *from_failed).await
-        }
-        Alteration::Edit(payload) => edit(session, selection, &max, payload).await,
-        _ => purge(session, selection, &max).await,
+    if let Alteration::MakeDue(_) | Alteration::Skip(_) | Alteration::Expire(_) = alteration {
+        return alter_unended(session, filter, alteration, max, now).await;
     }
-}
-
-/// Removes the failures of the items in `meant`, and moves the items to the counts in `@TO`.
-const MOVED: &str = "\
-gone AS (
-    DELETE FROM @failures f USING meant m WHERE f.item = m.item
-), counted AS (
-    @COUNTED
-    FROM (SELECT job, 0 AS leased, 0 AS succeeded, -count(*) FILTER (WHERE state = 3) AS dead,
-            @TO, 0 AS attempts, 0 AS lost, 0 AS worked, 0 AS waited
-        FROM meant GROUP BY job) n
-    @HERE
-)
-SELECT count(*) FROM meant";
-
-async fn redrive(
-    session: Session<'_>,
-    mut selection: FilteredItems,
-    max: &str,
-    (now, every): (Timestamp, Duration),
-    by: Option<&str>,
-    from_failed: bool,
-) -> PostgresResult<u64> {
-    let user = match by {
-        Some(user) => Some(session.worker(user).await?),
-        None => None,
+    if maybe_done && let Some(altered) = committed(session, earlier).await? {
+        return Ok(altered);
+    }
+    let Some(mut items) = FilteredItems::resolve_failed(session, filter).await? else {
+        return Ok(0);
     };
-    let now = selection.add(now.as_micros());
-    let every = selection.add(micros(every));
-    let user = selection.add(user);
-    let checkpoint = if from_failed { "s.checkpoint" } else { "NULL" };
-    let moved =
-        MOVED.replace("@TO", "count(*) AS pending, -count(*) FILTER (WHERE state = 4) AS skipped");
-    let (clauses, order) = (selection.clauses(), selection.order);
+    let max = items.add(limit(max));
+    let changed = match alteration {
+        Alteration::Redrive { every, by, from_failed } => {
+            let user = match by {
+                Some(user) => Some(session.worker(user).await?),
+                None => None,
+            };
+            redriven(&mut items, (now, *every), user, *from_failed)
+        }
+        Alteration::Edit(payload) => edited(&mut items, payload),
+        _ => purged(),
+    };
+    let (clauses, order) = (items.clauses(), items.order);
     let sql = format!(
         "WITH meant AS MATERIALIZED (\
              SELECT s.item, s.job, s.state {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
-         placed AS MATERIALIZED (\
+         {changed} SELECT count(*), pg_current_xact_id()::text FROM meant"
+    );
+    session.begin().await?;
+    let altered = async {
+        let Some(row) = session.query_opt(&sql, &items.values()).await? else { return Ok(0) };
+        let altered = u64::try_from(column::<i64>(&row, 0)?).unwrap_or(0);
+        *earlier.lock() = Some((column(&row, 1)?, altered));
+        Ok(altered)
+    };
+    session.end(altered.await).await
+}
+
+/// Returns the number of items that an earlier attempt has altered, if it was committed.
+async fn committed(session: Session<'_>, earlier: &Earlier) -> PostgresResult<Option<u64>> {
+    let Some((transaction, altered)) = earlier.lock().clone() else { return Ok(None) };
+    loop {
+        let sql = "SELECT pg_xact_status($1::text::xid8)";
+        let row = session.query_opt(sql, &[&transaction]).await?;
+        match row.map_or(Ok(None), |row| column::<Option<String>>(&row, 0))?.as_deref() {
+            Some("in progress") => tokio::time::sleep(POLL_EVERY).await,
+            status => return Ok((status == Some("committed")).then_some(altered)),
+        }
+    }
+}
+
+/// Removes the failures of the items in `meant`, and moves the items to the counts `to`.
+fn moved(to: &str) -> String {
+    let moved = format!(
+        "gone AS (DELETE FROM @failures f USING meant m WHERE f.item = m.item), counted AS (\
+         @COUNTED FROM (SELECT job, 0 AS leased, 0 AS succeeded, \
+             -count(*) FILTER (WHERE state = 3) AS dead, {to}, 0 AS attempts, 0 AS lost, \
+             0 AS worked, 0 AS waited FROM meant GROUP BY job) n @HERE)"
+    );
+    counted(&moved)
+}
+
+fn redriven(
+    items: &mut FilteredItems,
+    (now, every): (Timestamp, Duration),
+    user: Option<i64>,
+    from_failed: bool,
+) -> String {
+    let (now, every, user) =
+        (items.add(now.as_micros()), items.add(micros(every)), items.add(user));
+    let checkpoint = if from_failed { "s.checkpoint" } else { "NULL" };
+    format!(
+        "placed AS MATERIALIZED (\
              SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
          moved AS (\
              UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, \
@@ -88,44 +118,28 @@ async fn redrive(
                  part, outcome) \
              SELECT item, token, run, 0, {now}::bigint, 0, 0, {user}::bigint, 0, 4 FROM moved \
              WHERE {user}::bigint IS NOT NULL), {}",
-        counted(&moved)
-    );
-    session.count(&sql, &selection.values()).await
+        moved("count(*) AS pending, -count(*) FILTER (WHERE state = 4) AS skipped")
+    )
 }
 
-async fn purge(session: Session<'_>, selection: FilteredItems, max: &str) -> PostgresResult<u64> {
-    let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
-    let (clauses, order) = (selection.clauses(), selection.order);
-    let sql = format!(
-        "WITH meant AS MATERIALIZED (\
-             SELECT s.item, s.job, s.state {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
-         moved AS (\
+fn purged() -> String {
+    format!(
+        "moved AS (\
              UPDATE @states s SET state = 5, checkpoint = NULL FROM meant m WHERE s.item = m.item), \
          emptied AS (UPDATE @items i SET payload = '' FROM meant m \
              WHERE i.job = m.job AND i.item = m.item), \
          forgotten AS (DELETE FROM @history h USING meant m WHERE h.item = m.item), {}",
-        counted(&moved)
-    );
-    session.count(&sql, &selection.values()).await
+        moved("0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped")
+    )
 }
 
-async fn edit(
-    session: Session<'_>,
-    mut selection: FilteredItems,
-    max: &str,
-    payload: &str,
-) -> PostgresResult<u64> {
-    let payload = selection.add(encode(payload).into_owned());
-    let (clauses, order) = (selection.clauses(), selection.order);
-    let sql = format!(
-        "WITH meant AS MATERIALIZED (\
-             SELECT s.item, s.job {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
-         edited AS (UPDATE @items i SET payload = {payload}::text FROM meant m \
+fn edited(items: &mut FilteredItems, payload: &str) -> String {
+    let payload = items.add(encode(payload).into_owned());
+    format!(
+        "edited AS (UPDATE @items i SET payload = {payload}::text FROM meant m \
              WHERE i.job = m.job AND i.item = m.item), \
-         restarted AS (UPDATE @states s SET checkpoint = NULL FROM meant m WHERE s.item = m.item) \
-         SELECT count(*) FROM meant"
-    );
-    session.count(&sql, &selection.values()).await
+         restarted AS (UPDATE @states s SET checkpoint = NULL FROM meant m WHERE s.item = m.item)"
+    )
 }
 
 /// Alters items that have not ended: such an item has no failure, and no time at which it ended.

@@ -96,12 +96,18 @@ impl Operator {
         }
         let mut skipped = 0_u64;
         for job in all(job, parts) {
-            let store = self.letters.store();
-            let mut of_job = Job::cancel(store, job).await?;
-            // A lease may outlast the heartbeat of a worker that was killed on another machine.
-            while store.counts(job).await?.leased > 0 {
+            let (store, mut of_job) = (self.letters.store(), 0_u64);
+            loop {
+                // A worker may have joined in the meantime.
+                if !self.request(job, &[], Request::Cancel).await? {
+                    of_job = of_job.saturating_add(Job::cancel(store, job).await?);
+                    // A lease may outlast the heartbeat of a worker that was killed on another
+                    // machine.
+                    if store.counts(job).await?.leased == 0 {
+                        break;
+                    }
+                }
                 tokio::time::sleep(POLL_EVERY).await;
-                of_job = of_job.saturating_add(Job::cancel(store, job).await?);
             }
             audit::record(&self.user, "cancel", &format!("job {job}"), of_job);
             skipped = skipped.saturating_add(of_job);

@@ -5,8 +5,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use maud::html;
 use retry_workflow::words::count;
-use retry_workflow::{Job, JobStatus, job};
+use retry_workflow::{Job, JobStatus};
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::action::{Action, Confirmation, Request, Target};
 use super::once::Done;
@@ -69,6 +70,9 @@ pub(super) const CANCEL_ITEMS: Action = Action {
 /// The longest time for which a cancelled job may have workers. The request can then be repeated.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
+/// The longest time for which a visitor waits for the end of a cancellation.
+const SOON: Duration = Duration::from_secs(1);
+
 impl Request {
     async fn unfinished(&self) -> Result<Job, Problem> {
         self.form.check_job()?;
@@ -119,22 +123,22 @@ impl Request {
         Ok(Done::new(said, json!({ "job": job, "cancelled": cancelled })))
     }
 
-    /// Skips the remaining items, later if the job has workers.
+    /// Skips the remaining items. It continues after the response while workers hold some.
     async fn cancel(self) -> Result<Done, Problem> {
         let job = self.unfinished().await?.id;
-        let id = short(&job);
-        let store = self.operator.letters().store();
-        if Job::request(store, &job, job::Request::Cancel).await? {
-            let said = format!("Cancelling {id}: waiting for its running items");
-            let done = json!({ "job": job, "requested": true, "skipped": null });
-            tokio::spawn(async move {
-                // The next request reports an error of the store.
-                let _ended = tokio::time::timeout(PATIENCE, self.operator.cancel(&job, &[])).await;
-            });
-            return Ok(Done::new(said, done));
-        }
-        let skipped = self.operator.cancel(&job, &[]).await?;
-        let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
-        Ok(Done::new(said, json!({ "job": job, "requested": false, "skipped": skipped })))
+        let (id, operator, meant) = (short(&job), self.operator.clone(), job.clone());
+        let cancelling = async move { timeout(PATIENCE, operator.cancel(&meant, &[])).await };
+        let skipped = match timeout(SOON, tokio::spawn(cancelling)).await {
+            Ok(Ok(Ok(skipped))) => Some(skipped?),
+            _ => None,
+        };
+        let left = self.operator.letters().store().counts(&job).await?.leased;
+        let said = match skipped {
+            Some(skipped) => format!("{id} is cancelled: {} skipped", count(skipped, "item")),
+            None => format!("Cancelling {id}: waiting for {} of its workers", count(left, "item")),
+        };
+        let requested = skipped.is_none();
+        let done = json!({ "job": job, "requested": requested, "skipped": skipped, "left": left });
+        Ok(Done::new(said, done))
     }
 }

@@ -403,6 +403,30 @@ async fn a_running_job_is_cancelled_once_its_attempts_have_ended() {
     assert!(counts.skipped > 900 && counts.unfinished() == 0, "{counts:?}");
 }
 
+/// The cancellation goes on when the request has ended.
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_does_not_wait_for_leases_of_other_machines() {
+    let (app, store) = acting().await;
+    let job = Job::create(&store, "night", None).await.unwrap();
+    let items = (0..9).map(|n| NewItem::new(n.to_string(), "{}")).collect();
+    store.enqueue(&job.id, items, store.now()).await.unwrap();
+    let (two, hour) = (Selection::Items { max: 2, starts: 2 }, Duration::from_secs(3_000));
+    let held = store.claim("night-1", "elsewhere", store.now(), two, hour).await.unwrap();
+    assert_eq!(held.len(), 2);
+    let begun = tokio::time::Instant::now();
+    let (cookie, csrf) = session(&app).await;
+    let own = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    let done = call(&app, "/api/cancel", &own, r#"{"job":"night-1"}"#).await.json();
+    assert_eq!((&done["requested"], &done["left"]), (&true.into(), &2.into()), "{done}");
+    assert!(begun.elapsed() <= Duration::from_secs(1));
+    assert_eq!(store.counts("night-1").await.unwrap().skipped, 7);
+    while store.counts("night-1").await.unwrap().unfinished() > 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(begun.elapsed() >= hour);
+    assert_eq!(store.counts("night-1").await.unwrap().skipped, 9);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_export_can_be_imported() {
     let app = read_only().await;

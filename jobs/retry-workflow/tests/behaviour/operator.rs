@@ -5,7 +5,8 @@ use std::time::Duration;
 use retry_tests_support::events;
 use retry_workflow::store::{AttemptOutcome, NewItem, Selection};
 use retry_workflow::{
-    DeadLetters, Filter, Job, Operator, Redrive, SqliteStore, Store, Workflow, keyed, policy,
+    DeadLetters, Filter, Job, Operator, Redrive, SqliteStore, StopReason, Store, Workflow, keyed,
+    policy,
 };
 
 /// `orders-1`, with three dead letters.
@@ -57,6 +58,35 @@ async fn only_the_re_drive_of_a_user_is_in_the_history() {
     assert_eq!((row.outcome, &*row.worker), (AttemptOutcome::Redriven, "ada"));
     assert_eq!((row.run, row.attempt, row.started), (1, 0, now));
     assert_eq!(store.counts("orders-1").await.unwrap().attempts, 3);
+}
+
+/// It stops as one that was there before, and what it holds ahead is skipped.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_joins_a_cancelled_job_is_stopped() {
+    let store = SqliteStore::in_memory();
+    let job = Job::create(&store, "orders", None).await.unwrap();
+    let items = |ids: std::ops::Range<u32>| ids.map(|id| NewItem::new(id.to_string(), "1"));
+    store.enqueue(&job.id, items(0..1).collect(), store.now()).await.unwrap();
+    let (one, minute) = (Selection::Items { max: 1, starts: 1 }, Duration::from_secs(60));
+    assert_eq!(store.claim(&job.id, "elsewhere", store.now(), one, minute).await.unwrap().len(), 1);
+    let ada = Operator::new(store.clone(), "ada");
+    let cancels = async { ada.cancel(&job.id, &[]).await.unwrap() };
+    let joins = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        store.enqueue(&job.id, items(1..100).collect(), store.now()).await.unwrap();
+        let orders = Workflow::new("orders").store(store.clone()).max_parallel(2);
+        orders
+            .resume(&job.id, |_: u32, _| async {
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                Ok::<_, String>(())
+            })
+            .await
+            .unwrap()
+    };
+    let (skipped, report) = tokio::join!(cancels, joins);
+    assert_eq!(report.stopped(), Some(&StopReason::Cancelled), "{report}");
+    let counts = store.counts(&job.id).await.unwrap();
+    assert_eq!((counts.succeeded, counts.skipped, skipped), (2, 98, 98));
 }
 
 #[tokio::test(start_paused = true)]

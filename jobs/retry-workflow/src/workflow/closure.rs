@@ -66,7 +66,7 @@ pub(crate) struct Closure<I, H, D, Kinds> {
     kinds: PhantomData<fn(I) -> Kinds>,
 }
 
-/// When an item comes back without using up an attempt.
+/// The conditions under which an item comes back without using up an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Postponement {
     /// The time for which an item may be postponed in a run.

@@ -27,7 +27,7 @@ struct Status {
     is_finish_due: bool,
     /// The process that runs them.
     finishes: Option<u32>,
-    /// How often the items that wait were postponed, by the class of the failure.
+    /// The number of times that waiting items were postponed, by the class of the failure.
     postponed: BTreeMap<String, u64>,
 }
 

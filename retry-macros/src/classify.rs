@@ -18,11 +18,12 @@
 //!     }
 //!     fn retry_after(&self) -> Option<Duration> {
 //!         match self {
-//!             Self::Http { 0: field, .. } => probe::strict(field).__probe().classifier.hint().and_then(Hint::wait),
+//!             Self::Http { 0: field, .. } => probe::strict(field).__probe().classifier.hint(Class::empty()).and_then(Hint::wait),
 //!             Self::Full { wait: wait, .. } => WaitField::wait(wait),
 //!         }
 //!     }
-//!     // … and `__hint`, because the field of `Http` may also know that there is to be no next attempt.
+//!     // … and `__hint`, because the field of `Http` may also know that there is to be no next attempt,
+//!     // or have a text with a wait.
 //! }
 //! // … and an entry in the list of types that are found inside `anyhow::Error`.
 //! ```

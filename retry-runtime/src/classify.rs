@@ -9,7 +9,6 @@
 
 mod clients;
 pub(crate) mod fault;
-pub(crate) mod hint;
 mod known;
 pub(crate) mod matchers;
 #[cfg(feature = "pattern")]
@@ -28,8 +27,9 @@ use crate::base::full_text::{LONGEST_CHAIN, text_without_bodies};
 use crate::outcome::interrupted::Interrupted;
 
 pub(crate) use crate::base::class::Class;
-pub(crate) use hint::Hint;
+pub(crate) use crate::base::hint::Hint;
 pub(crate) use known::KnownError;
+use probe::ErrorView;
 pub use registered::register;
 #[doc(hidden)]
 pub use text::statuses;
@@ -146,9 +146,10 @@ pub trait Classify: Display {
     }
 
     /// Like [`retry_after`](Self::retry_after), for types that also know that the server asked not
-    /// to be called again.
+    /// to be called again, or whose class is read from a text. That text states a wait too, unless
+    /// `class` is empty.
     #[doc(hidden)]
-    fn __hint(&self) -> Option<Hint> {
+    fn __hint(&self, _class: Class) -> Option<Hint> {
         self.retry_after().map(Hint::Wait)
     }
 
@@ -172,8 +173,8 @@ macro_rules! classify_by_target {
                 T::retry_after(self)
             }
 
-            fn __hint(&self) -> Option<Hint> {
-                T::__hint(self)
+            fn __hint(&self, class: Class) -> Option<Hint> {
+                T::__hint(self, class)
             }
 
             fn __source(&self) -> Option<&(dyn Error + 'static)> {
@@ -208,8 +209,8 @@ macro_rules! classify_by_chain {
                 retry_after(self)
             }
 
-            fn __hint(&self) -> Option<Hint> {
-                hint(self)
+            fn __hint(&self, class: Class) -> Option<Hint> {
+                ErrorView::Typed(self).hint(class)
             }
 
             fn __source(&self) -> Option<&(dyn Error + 'static)> {
@@ -277,7 +278,7 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
 /// that has this information; `None` if the wait is zero.
 ///
 /// A wait is read from the types of [`error()`] that carry one, and from registered types
-/// ([`register`]).
+/// ([`register`]). Texts are not read.
 ///
 #[cfg_attr(feature = "http", doc = "```")]
 #[cfg_attr(not(feature = "http"), doc = "```ignore")]
@@ -292,18 +293,19 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
 /// assert_eq!(classify::retry_after(error.as_ref()), Some(minute));
 /// ```
 pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
-    hint(error).and_then(Hint::wait).filter(|wait| !wait.is_zero())
+    hint(error, Class::empty()).and_then(Hint::wait).filter(|wait| !wait.is_zero())
 }
 
-/// Returns what the first error in the chain that knows says about the next attempt. A type that
-/// classifies itself has the last word; a known type that asks for no wait does not.
-pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Hint> {
+/// Returns what the first error in the chain that knows says about the next attempt, in a failure of
+/// this class. A type that classifies itself has the last word; a known type that asks for no wait
+/// does not.
+pub(crate) fn hint(error: &(dyn Error + 'static), class: Class) -> Option<Hint> {
     // Most programs have no type that knows a wait.
     if !(cfg!(any(feature = "http", feature = "tonic")) || registered::know_waits()) {
         return None;
     }
     for link in links(error) {
-        if let Some(hint) = registered::hint(link) {
+        if let Some(hint) = registered::hint(link, class) {
             return hint;
         }
         let hint = find(link).and_then(KnownError::hint);
@@ -397,6 +399,11 @@ pub(crate) fn links<'a>(
 /// The link as one of the types whose meaning is known, if it is one.
 fn find<'e>(link: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
     known::find(link).or_else(|| clients::find(link))
+}
+
+/// Returns whether a known type determines the class.
+pub(crate) fn is_known(error: &(dyn Error + 'static)) -> bool {
+    by_types(error).is_some()
 }
 
 fn text_of(link: &(dyn Error + 'static)) -> String {

@@ -35,6 +35,8 @@ use core::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use self::wait_in_body::wait_in_body;
+use crate::base::hint::Hint;
 use crate::base::quota_code::quota_code;
 
 pub use self::check_body::{CheckBody, ReadableResponse, check_body};
@@ -157,6 +159,8 @@ struct Details {
     /// `true` if the headers of a 403 limit the rate: they ask for a wait, even one of zero, or
     /// contain "secondary rate limit".
     has_limit_in_header: bool,
+    /// `true` if only a text in the body states the wait.
+    is_wait_in_text: bool,
 }
 
 /// The longest body that is kept, in bytes: the errors of APIs are shorter.
@@ -207,7 +211,8 @@ impl StatusError {
     ///
     /// If no header asks for a wait, and the failure is a rate limit or a server error, the wait is the
     /// one that a field of a JSON body states, such as `retry_after`, `retryAfterMs` or `retryDelay`:
-    /// at the top, or in `error`, `errors`, `details` or `parameters`.
+    /// at the top, or in `error`, `errors`, `details` or `parameters`. If there is none, a `message` or a
+    /// `detail` in the same places may state it as a text: "try again in 8s".
     ///
     /// [`check_body`] does this for clients that are async. This is for the others:
     ///
@@ -242,10 +247,15 @@ impl StatusError {
         let may_ask = match self.status {
             StatusCode::FORBIDDEN => self.is_forbidden_limit(),
             StatusCode::TOO_MANY_REQUESTS => self.quota_code().is_none(),
+            StatusCode::NOT_IMPLEMENTED | StatusCode::HTTP_VERSION_NOT_SUPPORTED => false,
             status => status.is_server_error(),
         };
         if self.retry_after.is_none() && may_ask {
-            self.retry_after = self.body().and_then(wait_in_body::wait_in_body);
+            let hint = self.body().and_then(wait_in_body);
+            self.retry_after = hint.and_then(Hint::wait);
+            if let Some(Hint::InText(_)) = hint {
+                self.details_mut().is_wait_in_text = true;
+            }
         }
         self
     }
@@ -309,6 +319,12 @@ impl StatusError {
     /// ```
     pub fn body(&self) -> Option<&str> {
         self.details.as_deref()?.body.as_deref()
+    }
+
+    /// Returns the wait, with its source.
+    pub(crate) fn hint(&self) -> Option<Hint> {
+        let is_in_text = self.details.as_deref().is_some_and(|details| details.is_wait_in_text);
+        self.retry_after.map(if is_in_text { Hint::InText } else { Hint::Wait })
     }
 
     /// Returns whether this is a 403 that limits the rate, as GitHub does.

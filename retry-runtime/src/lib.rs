@@ -414,7 +414,7 @@ pub use retry_macros::retry;
 /// | `never` | no retry helps |
 /// | `transparent`, `transparent = field` | the field: its class and its wait |
 /// | `status = field` | an HTTP status, `u16` or `http::StatusCode`, by [`classify::status`] |
-/// | `text` | the text, by [`classify::text`] |
+/// | `text` | the text, by [`classify::text`]; a rate limit or a server error may state its wait in it |
 /// | `with = path` | a function, `fn(&Self) -> Class` |
 /// | `retry_after = field` | beside a kind, `status` or `with`: the wait, `Duration` or `Option<Duration>` |
 ///

@@ -21,6 +21,7 @@ pub use retry_rules::{
 };
 
 pub use crate::base::class::Class;
+pub use crate::base::hint::Hint;
 pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_limit::{
     CallLimits, Choose, Is, LimitOutcome, RuntimeLimits, Untimed,
@@ -35,7 +36,6 @@ pub use crate::call::last_failure::{LastFailure, NoFailure};
 pub use crate::call::not_awaited::NotAwaited;
 pub use crate::call::session::{Next, Session};
 pub use crate::call::verdict::Verdict;
-pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
 #[cfg(feature = "macros")]
@@ -136,18 +136,22 @@ pub fn wait<K, T>(session: &mut Session<K, T>) -> Wait<'_, K> {
 /// The verdict on an error, without its class.
 #[inline]
 pub fn verdict_of(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
-    verdict_with_hint(probed, retry, None)
+    verdict_on(probed, Class::empty(), false, retry, None)
 }
 
-/// Like [`verdict_of`], with the wait that a function has read from the error, if it has.
+/// The verdict on an error of this class, with the wait that a function has read from the error, if
+/// it has. A text of the error may state a wait, unless the class is one that the program has stated.
 #[inline]
-pub fn verdict_with_hint(
+pub fn verdict_on(
     probed: probe::Probed<'_>,
+    class: Class,
+    is_stated: bool,
     retry: bool,
     hint: Option<Hint>,
 ) -> Verdict<'_> {
-    let hint = hint.or_else(|| probed.classifier.hint());
-    Judgement { retry, failure: retry, hint, ..Judgement::VALUE }.on(probed.display)
+    let read = if is_stated { Class::empty() } else { class };
+    let hint = hint.or_else(|| probed.classifier.hint(read));
+    Judgement { retry, failure: retry, hint, class, ..Judgement::VALUE }.on(probed.display)
 }
 
 /// Never called: it gives a block the type of its `return`.

@@ -56,11 +56,12 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         let waits = arms(&wait);
         (quote!(match self { #classes }), quote!(match self { #waits }))
     };
-    // Only a field's own type knows more than a wait.
-    let hint = reads_rules.then(|| {
+    // Only a field's own type knows more than a wait, and a text may state one.
+    let reads_text = shape.variants.iter().any(|one| matches!(one.decides, Decides::Text));
+    let hint = (reads_rules || reads_text).then(|| {
         let hints = arms(&hint);
         quote! {
-            fn __hint(&self) -> ::core::option::Option<#private::Hint> {
+            fn __hint(&self, class: #private::Class) -> ::core::option::Option<#private::Hint> {
                 match self { #hints }
             }
         }
@@ -147,7 +148,8 @@ fn wait(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) 
         Decides::Field(field) => {
             let (bound, name) = bind(field);
             let probed = probe(field, &name, private);
-            (bound, quote!(#probed.classifier.hint().and_then(#private::Hint::wait)))
+            let hint = quote!(#probed.classifier.hint(#private::Class::empty()));
+            (bound, quote!(#hint.and_then(#private::Hint::wait)))
         }
         Decides::Kinds { wait: Some(wait), .. }
         | Decides::Status { wait: Some(wait), .. }
@@ -161,13 +163,20 @@ fn wait(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) 
 
 /// The fields that an arm of `__hint` needs, and its value.
 fn hint(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) {
-    if let Decides::Field(field) = &variant.decides {
-        let (bound, name) = bind(field);
-        let probed = probe(field, &name, private);
-        return (bound, quote!(#probed.classifier.hint()));
+    match &variant.decides {
+        Decides::Field(field) => {
+            let (bound, name) = bind(field);
+            let probed = probe(field, &name, private);
+            (bound, quote!(#probed.classifier.hint(class)))
+        }
+        Decides::Text => {
+            (TokenStream::new(), quote!(#private::registered::hint_in_text(self, class)))
+        }
+        _ => {
+            let (bound, wait) = wait(variant, private);
+            (bound, quote!(#wait.map(#private::Hint::Wait)))
+        }
     }
-    let (bound, wait) = wait(variant, private);
-    (bound, quote!(#wait.map(#private::Hint::Wait)))
 }
 
 /// The pattern that binds a field, and the variable.

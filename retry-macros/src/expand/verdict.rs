@@ -55,7 +55,6 @@ impl Expansion<'_> {
         }
         let reads_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
         let reads_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
-        let mut lets = TokenStream::new();
         // An error type with a text can also be classified, so one compile error is enough for a
         // type with neither.
         let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
@@ -65,12 +64,13 @@ impl Expansion<'_> {
         // A function that says the kind makes up for a type that does not reveal it.
         let how = if needs_kind && !needs_text && judged.is_none() { "strict" } else { "lenient" };
         let base = self.args.policy.runtime_base();
+        let mut bound = TokenStream::new();
         let probed = match base {
             // A configuration lists failures too: it knows whether the error has to reveal its
             // kind.
             Some(base) => {
                 let lists = base.call("lists");
-                lets.extend(quote!(let lists = #lists;));
+                bound.extend(quote!(let lists = #lists;));
                 match (how, judged) {
                     ("lenient", None) => self.probe_by(&quote!(lists.__probe), "__probe", typed),
                     _ => self.probe(how, "__probe", typed),
@@ -78,24 +78,37 @@ impl Expansion<'_> {
             }
             None => self.probe(how, "__probe", typed),
         };
-        let mut bound = std::mem::take(&mut lets);
         bound.extend(quote!(let probed = #probed;));
-        if let Some(classify) = judged {
-            let stated = call(classify, quote!(__retry::kind_of), quote!(error));
-            lets.extend(quote!(let stated = #stated;));
-        }
+        let mut lets = TokenStream::new();
+        let read = quote!(probed.classifier.class());
+        let (read, is_stated) = match judged {
+            Some(classify) => {
+                let stated = call(classify, quote!(__retry::kind_of), quote!(error));
+                lets.extend(quote!(let stated = #stated;));
+                (quote!(stated.unwrap_or_else(|| #read)), quote!(stated.is_some()))
+            }
+            None => (read, quote!(false)),
+        };
+        // A quota charges by class, a breaker lets conflicts pass, and a history shows it.
+        let Args { quota, breaker, history, .. } = self.args;
+        let class = match base {
+            _ if needs_kind || quota.is_some() || breaker.is_some() || history.is_some() => read,
+            Some(_) => quote!(lists.class(|| #read)),
+            None => quote!(__retry::Class::empty()),
+        };
+        lets.extend(quote!(let class = #class;));
         if needs_text {
             let view = self.probe("strict", "__view", typed);
             lets.extend(quote!(let view = #view;));
         }
 
         let retry = match &self.args.retry_on {
-            Some(matchers) => self.any_of(matchers, typed),
+            Some(matchers) => any_of(matchers, typed),
             None => quote!(true),
         };
         let retry = match &self.args.abort_on {
             Some(matchers) => {
-                let abort = self.any_of(matchers, typed);
+                let abort = any_of(matchers, typed);
                 quote!(!(#abort) && (#retry))
             }
             None => retry,
@@ -104,46 +117,28 @@ impl Expansion<'_> {
             // A matcher in the attribute overrides the `retry_on` of a configuration.
             Some(_) => {
                 let is_overruled = self.args.retry_on.is_some();
-                let (class, view) = (self.class(typed), self.probe("lenient", "__view", typed));
-                quote!((#retry) && lists.permit(#is_overruled, || (#class, #view)))
+                let view = self.probe("lenient", "__view", typed);
+                quote!((#retry) && lists.permit(#is_overruled, class, #view))
             }
             None => retry,
         };
-        // A quota charges by class, a breaker lets conflicts pass, and a history shows it.
-        let Args { quota, breaker, history, .. } = self.args;
-        let class = (quota.is_some() || breaker.is_some() || history.is_some()).then(|| {
-            let class = self.class(typed);
-            quote!(.classified(#class))
-        });
         // A breaker may hold calls for the wait that follows. An attempt that was cut off has none.
         let hint_source = self.args.breaker.as_ref().filter(|_| typed).map(|_| {
             let view = self.probe("lenient", "__view", typed);
-            let is_read = if self.args.retry_after.is_some() {
-                quote!(hint.is_some())
-            } else {
-                quote!(false)
-            };
-            quote!(.hinted_by(#view, #is_read))
+            quote!(.hinted_by(#view, hint.is_some()))
         });
-        let hint = self.args.retry_after.as_ref().filter(|_| typed);
-        let verdict = match (&self.args.breaker_on, hint) {
-            (None, None) => quote!(__retry::verdict_of(probed, #retry)),
-            (breaker_on, hint) => {
-                let counted = breaker_on.as_ref().map(|matchers| {
-                    let counts = self.any_of(matchers, typed);
-                    quote!(.counted(#counts))
-                });
-                lets.extend(quote!(let retry = #retry;));
-                let hint = match hint {
-                    Some(hint) => call(hint, quote!(__retry::hint), quote!(error)),
-                    None => quote!(__retry::None),
-                };
-                lets.extend(quote!(let hint = #hint;));
-                quote!(__retry::verdict_with_hint(probed, retry, hint) #counted)
-            }
+        let counted = self.args.breaker_on.as_ref().map(|matchers| {
+            let counts = any_of(matchers, typed);
+            quote!(.counted(#counts))
+        });
+        let hint = match self.args.retry_after.as_ref().filter(|_| typed) {
+            Some(hint) => call(hint, quote!(__retry::hint), quote!(error)),
+            None => quote!(__retry::None),
         };
-        let uncounted = self.uncounted(typed);
-        let verdict = quote!({ #lets #verdict #class #hint_source #uncounted });
+        lets.extend(quote!(let (retry, hint) = (#retry, #hint);));
+        let verdict = quote!(__retry::verdict_on(probed, class, #is_stated, retry, hint));
+        let uncounted = self.uncounted();
+        let verdict = quote!({ #lets #verdict #counted #hint_source #uncounted });
         let verdict = match judging {
             Judging::Member => verdict,
             Judging::Outcome => self.verdict_as_decided(&quote!(probed.display), verdict),
@@ -153,7 +148,7 @@ impl Expansion<'_> {
 
     /// Writes the call that passes the classes of failures that use up no attempt. A call that can
     /// be cancelled needs no other bound.
-    fn uncounted(&self, typed: bool) -> Option<TokenStream> {
+    fn uncounted(&self) -> Option<TokenStream> {
         let own = self.args.uncounted.as_ref().map(|kinds| class_of(kinds));
         let classes = match (self.args.policy.runtime_base(), own) {
             (Some(_), own) => {
@@ -162,8 +157,8 @@ impl Expansion<'_> {
             }
             (None, own) => own?,
         };
-        let (may_never_end, class) = (self.args.cancel.is_some(), self.class(typed));
-        Some(quote!(.uncounted(#classes, #may_never_end, || #class)))
+        let may_never_end = self.args.cancel.is_some();
+        Some(quote!(.uncounted(#classes, #may_never_end)))
     }
 
     /// Returns whether no option looks at a failure: all are retried.
@@ -174,14 +169,6 @@ impl Expansion<'_> {
         let is_protected = breaker.is_some() || quota.is_some();
         let is_read = retry_after.is_some() || classify.is_some() || history.is_some();
         !(is_listed || is_protected || is_read) && self.args.policy.runtime_base().is_none()
-    }
-
-    /// The class of `error`.
-    fn class(&self, typed: bool) -> TokenStream {
-        match &self.args.classify {
-            Some(_) if typed => quote!(stated.unwrap_or_else(|| probed.classifier.class())),
-            _ => quote!(probed.classifier.class()),
-        }
     }
 
     /// Probes what the type of `error` offers: see `retry_runtime`'s `probe`.
@@ -197,35 +184,36 @@ impl Expansion<'_> {
         let what = Ident::new(what, span);
         quote!(#how(error).#what())
     }
+}
 
-    pub(super) fn any_of(&self, matchers: &[Matcher], typed: bool) -> TokenStream {
-        let kinds: Vec<Ident> = matchers.iter().cloned().filter_map(Matcher::into_kind).collect();
-        let mut conditions = Vec::new();
-        if !kinds.is_empty() {
-            let (class, listed) = (self.class(typed), class_of(&kinds));
-            conditions.push(quote!(#class.intersects(#listed)));
-        }
-        for matcher in matchers {
-            match matcher {
-                Matcher::Pattern(text) => conditions.push(quote!({
-                    static __RETRY_PATTERN: __retry::Pattern = __retry::Pattern::new(#text);
-                    view.any_text(|text| __retry::Pattern::is_match(&__RETRY_PATTERN, text))
-                })),
-                Matcher::Matches { pattern, guard } if typed => {
-                    let guard = guard.as_ref().map(|guard| quote!(if #guard));
-                    conditions.push(quote!(#[allow(unreachable_patterns)] match error {
-                        #pattern #guard => true,
-                        _ => false,
-                    }));
-                }
-                Matcher::When(predicate) if typed => {
-                    conditions.push(call(predicate, quote!(__retry::is_error), quote!(error)));
-                }
-                _ => {}
-            }
-        }
-        if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
+/// Returns whether any of the matchers applies to `error`.
+fn any_of(matchers: &[Matcher], typed: bool) -> TokenStream {
+    let kinds: Vec<Ident> = matchers.iter().cloned().filter_map(Matcher::into_kind).collect();
+    let mut conditions = Vec::new();
+    if !kinds.is_empty() {
+        let listed = class_of(&kinds);
+        conditions.push(quote!(class.intersects(#listed)));
     }
+    for matcher in matchers {
+        match matcher {
+            Matcher::Pattern(text) => conditions.push(quote!({
+                static __RETRY_PATTERN: __retry::Pattern = __retry::Pattern::new(#text);
+                view.any_text(|text| __retry::Pattern::is_match(&__RETRY_PATTERN, text))
+            })),
+            Matcher::Matches { pattern, guard } if typed => {
+                let guard = guard.as_ref().map(|guard| quote!(if #guard));
+                conditions.push(quote!(#[allow(unreachable_patterns)] match error {
+                    #pattern #guard => true,
+                    _ => false,
+                }));
+            }
+            Matcher::When(predicate) if typed => {
+                conditions.push(call(predicate, quote!(__retry::is_error), quote!(error)));
+            }
+            _ => {}
+        }
+    }
+    if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
 }
 
 /// The class of these kinds of failure.

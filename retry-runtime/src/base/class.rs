@@ -105,6 +105,9 @@ impl Class {
         .union(Self::RATE_LIMIT)
         .union(Self::CONFLICT);
 
+    /// The kinds whose servers ask callers to wait.
+    pub(crate) const ASKING: Self = Self::RATE_LIMIT.union(Self::SERVER_ERROR);
+
     /// The single kinds with their names, which are words of `retry_on`.
     ///
     /// ```

@@ -4,15 +4,14 @@ use core::fmt;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
+use retry_rules::Policy;
+
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::{ErrorDisplay, ErrorView};
 use crate::classify::{Class, Hint};
 use crate::outcome::interrupted::Interrupted;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
-
-/// The classes of failures whose waits concern all callers.
-const HOLDING: Class = Class::RATE_LIMIT.union(Class::SERVER_ERROR);
 
 /// A failure, as the caller's matchers judge it.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +159,14 @@ impl Judgement {
         self.longest_hint().and_then(Hint::wait)
     }
 
+    /// Returns the shortest wait for which a text may ask: the first of the curve, so that texts do
+    /// not use up all attempts at once.
+    pub(crate) fn least_wait(&self, policy: &Policy) -> Duration {
+        let Some(Hint::InText(_)) = self.longest_hint() else { return Duration::ZERO };
+        let (initial, max) = (policy.get_initial_delay(), policy.get_max_delay());
+        policy.get_backoff().wait(1, initial, max).max(policy.wait(1))
+    }
+
     /// Returns the wait that the server asked for with this failure, if it is above zero.
     pub(crate) fn asked(&self) -> Option<Duration> {
         longer(self.hinted_wait(), self.overruled).filter(|wait| !wait.is_zero())
@@ -175,8 +182,8 @@ impl Judgement {
     /// has asked for it. The failures of the other members of a race are reported on their own.
     pub(crate) fn held_wait(&self) -> Option<Duration> {
         let is_asked = match self.hint_source {
-            HintSource::Error => self.class.intersects(HOLDING),
-            HintSource::Closure => self.class.is_empty() || self.class.intersects(HOLDING),
+            HintSource::Error => self.class.intersects(Class::ASKING),
+            HintSource::Closure => self.class.is_empty() || self.class.intersects(Class::ASKING),
             HintSource::Program | HintSource::InnerBreaker => false,
         };
         self.hint.and_then(Hint::wait).filter(|wait| is_asked && !wait.is_zero())
@@ -199,27 +206,14 @@ impl<'a> Verdict<'a> {
         #[must_use]
         #[inline]
         pub const fn counted(self, failure: bool) -> Self { judgement.failure: failure }
-
-        /// Sets the class of the failure.
-        #[must_use]
-        #[inline]
-        pub const fn classified(self, class: Class) -> Self { judgement.class: class }
     }
 
     /// Sets the classes of failures that use up no attempt; `may_never_end` if something outside of
     /// the policy may end the call.
     #[must_use]
-    pub fn uncounted(
-        mut self,
-        uncounted: Class,
-        may_never_end: bool,
-        class: impl FnOnce() -> Class,
-    ) -> Self {
-        if !uncounted.is_empty() {
-            let judgement = &mut self.judgement;
-            (judgement.uncounted, judgement.may_never_end) = (uncounted, may_never_end);
-            judgement.class = class();
-        }
+    pub const fn uncounted(mut self, uncounted: Class, may_never_end: bool) -> Self {
+        self.judgement.uncounted = uncounted;
+        self.judgement.may_never_end = may_never_end;
         self
     }
 

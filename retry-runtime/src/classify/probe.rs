@@ -20,7 +20,8 @@ use core::fmt::{self, Debug, Display};
 use core::ops::Deref;
 use std::sync::Arc;
 
-use crate::base::full_text::{full_text, text_with_sources};
+use crate::base::full_text::{full_text, text_with_sources, text_without_bodies};
+use crate::base::text::wait_in_text::wait_in_text;
 use crate::classify::{self, Class, Classify, Hint, KnownError};
 
 /// Everything that is probed from an error.
@@ -51,13 +52,11 @@ pub enum Classifier<'a> {
 
 impl<'a> Classifier<'a> {
     /// Returns the error that the error wraps.
-    #[expect(clippy::match_same_arms, reason = "the lifetimes of the two views differ")]
     pub(crate) fn source(self) -> Option<&'a (dyn Error + 'static)> {
         match self {
             Self::Own(error) => error.__source(),
             Self::View(ErrorView::Typed(error)) => error.source(),
-            Self::View(ErrorView::Borrowed(error)) => error.source(),
-            Self::View(ErrorView::Text(_) | ErrorView::Nothing) => None,
+            Self::View(view) => view.typed(),
         }
     }
 
@@ -71,12 +70,13 @@ impl<'a> Classifier<'a> {
     }
 
     /// Returns what the server said about the next attempt, if the error knows. A wait of zero is
-    /// dropped: the server has a clock that lags, or does not know when to come back.
+    /// dropped: the server has a clock that lags, or does not know when to come back. `class` is the
+    /// class of the error if it was read, and empty otherwise; then no text is read either.
     #[inline]
-    pub fn hint(self) -> Option<Hint> {
+    pub fn hint(self, class: Class) -> Option<Hint> {
         let hint = match self {
-            Self::Own(error) => error.__hint(),
-            Self::View(view) => view.hint(),
+            Self::Own(error) => error.__hint(class),
+            Self::View(view) => view.hint(class),
         };
         hint.filter(|hint| *hint != Hint::NOTHING)
     }
@@ -105,7 +105,16 @@ pub enum ErrorView<'a> {
     Nothing,
 }
 
-impl ErrorView<'_> {
+impl<'a> ErrorView<'a> {
+    /// Returns the outermost error whose type can be inspected.
+    fn typed(self) -> Option<&'a (dyn Error + 'static)> {
+        match self {
+            Self::Typed(error) => Some(error),
+            Self::Borrowed(error) => error.source(),
+            Self::Text(_) | Self::Nothing => None,
+        }
+    }
+
     /// Returns the class of the error.
     #[cold]
     pub fn class(self) -> Class {
@@ -117,25 +126,31 @@ impl ErrorView<'_> {
         }
     }
 
-    /// Returns the server's hint about the next attempt, if a known type in the error has one.
+    /// Returns the server's hint about the next attempt, if a known type in the error has one. If no
+    /// type is known, a text states it: the innermost one with a wait.
     #[cold]
-    fn hint(self) -> Option<Hint> {
-        match self {
-            Self::Typed(error) => classify::hint(error),
-            Self::Borrowed(error) => error.source().and_then(classify::hint),
-            Self::Text(_) | Self::Nothing => None,
+    pub(crate) fn hint(self, class: Class) -> Option<Hint> {
+        let typed = self.typed();
+        let hint = typed.and_then(|error| classify::hint(error, class));
+        if hint.is_some()
+            || !class.intersects(Class::ASKING)
+            || typed.is_some_and(classify::is_known)
+        {
+            return hint;
         }
+        let mut wait = None;
+        self.any_link(|link| {
+            wait = wait_in_text(&text_without_bodies(link)).or(wait);
+            false
+        });
+        wait.map(Hint::InText)
     }
 
     /// Returns whether a breaker that holds calls has rejected the call: the error is that
     /// rejection, or wraps it.
     #[cold]
     pub fn is_held(self) -> bool {
-        match self {
-            Self::Typed(error) => classify::is_held(error),
-            Self::Borrowed(error) => error.source().is_some_and(classify::is_held),
-            Self::Text(_) | Self::Nothing => false,
-        }
+        self.typed().is_some_and(classify::is_held)
     }
 
     /// Returns whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
@@ -533,7 +548,7 @@ mod tests {
     fn an_error_that_classifies_itself_has_the_last_word() {
         assert_eq!(class!(&Everything), Class::RATE_LIMIT);
         let judge = probe!(lenient __probe &Everything).classifier;
-        assert_eq!(judge.hint(), Some(Hint::Wait(Duration::from_secs(7))));
+        assert_eq!(judge.hint(Class::empty()), Some(Hint::Wait(Duration::from_secs(7))));
     }
 
     #[test]
@@ -544,7 +559,7 @@ mod tests {
 
     #[test]
     fn an_error_that_does_not_classify_itself_has_no_wait() {
-        assert_eq!(probe!(lenient __probe &reset()).classifier.hint(), None);
+        assert_eq!(probe!(lenient __probe &reset()).classifier.hint(Class::empty()), None);
     }
 
     #[test]

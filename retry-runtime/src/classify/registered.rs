@@ -71,10 +71,10 @@ pub(super) fn know_waits() -> bool {
 
 /// Returns the hint of a type that classifies itself.
 #[expect(clippy::option_option, reason = "no such type, no hint, or a hint")]
-pub(super) fn hint(link: &(dyn Error + 'static)) -> Option<Option<Hint>> {
-    let _ = link;
+pub(super) fn hint(link: &(dyn Error + 'static), class: Class) -> Option<Option<Hint>> {
+    let _ = (link, class);
     #[cfg(feature = "macros")]
-    return RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.hint)(link));
+    return RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.hint)(link, class));
     #[cfg(not(feature = "macros"))]
     None
 }

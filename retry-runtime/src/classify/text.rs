@@ -15,15 +15,14 @@
 mod codes;
 mod connect;
 mod phrases;
-mod words;
 
 use self::phrases::{
     ALLOWANCES, CANNOT, ERROR_ENDINGS, FILLERS, KINDS, PEERS, PLACES, Phrase, PhraseMeaning,
     SETTING_AFTER, SETTING_BEFORE, SETTING_LABEL, Sense, THING_AFTER,
 };
-use self::words::{Quoted, Word, Words, is_word_char};
 use super::Class;
 use crate::base::quota_code::quota_code;
+use crate::base::text::words::{Quoted, Word, Words, is_word_char, step};
 
 #[cfg(feature = "tonic")]
 pub(super) use self::codes::status_code;
@@ -80,13 +79,6 @@ impl Finding {
         step();
         matches!(self.meaning, Meaning::Failure { .. })
     }
-}
-
-/// Counts a step of the work on a text in tests, which show that the steps grow linearly with the
-/// text.
-fn step() {
-    #[cfg(test)]
-    tests::STEPS.set(tests::STEPS.get() + 1);
 }
 
 #[derive(Debug)]

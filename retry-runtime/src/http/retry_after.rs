@@ -39,6 +39,7 @@ use std::time::SystemTime;
 use ::http::HeaderMap;
 
 use crate::base::clock;
+use crate::base::text::amount::{number, time};
 
 /// Parses a value of `Retry-After`, and returns how long to wait from `now`.
 ///
@@ -77,7 +78,7 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let then = httpdate::parse_http_date(value).ok();
     match then.or_else(|| retry_rules::duration::parse_date(value)) {
         Some(then) => Some(then.duration_since(now).unwrap_or_default()),
-        None => retry_rules::duration::parse(value).ok(),
+        None => time(value).filter(|(_, rest)| rest.is_empty()).map(|(wait, _)| wait),
     }
 }
 
@@ -161,6 +162,14 @@ const fn resets(
     Header { name, remaining: Some(remaining), needs_remaining: true, read }
 }
 
+/// The header of one of Anthropic's limits.
+macro_rules! anthropic {
+    ($limit:literal) => {{
+        let remaining = concat!("anthropic-ratelimit-", $limit, "-remaining");
+        resets(concat!("anthropic-ratelimit-", $limit, "-reset"), remaining, parse)
+    }};
+}
+
 /// The headers in the order in which they count. Of the headers in one row the longest wait counts.
 const HEADERS: &[&[Header]] = &[
     &[asks("retry-after-ms", millis)],
@@ -177,22 +186,10 @@ const HEADERS: &[&[Header]] = &[
         resets("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", parse),
     ],
     &[
-        resets(
-            "anthropic-ratelimit-requests-reset",
-            "anthropic-ratelimit-requests-remaining",
-            parse,
-        ),
-        resets("anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining", parse),
-        resets(
-            "anthropic-ratelimit-input-tokens-reset",
-            "anthropic-ratelimit-input-tokens-remaining",
-            parse,
-        ),
-        resets(
-            "anthropic-ratelimit-output-tokens-reset",
-            "anthropic-ratelimit-output-tokens-remaining",
-            parse,
-        ),
+        anthropic!("requests"),
+        anthropic!("tokens"),
+        anthropic!("input-tokens"),
+        anthropic!("output-tokens"),
     ],
 ];
 
@@ -252,21 +249,6 @@ fn unquoted(value: &str, separator: char) -> Option<Vec<&str>> {
     });
     let parts = parts.collect();
     (!is_quoted).then_some(parts)
-}
-
-/// A number with or without a fraction, as seconds; one beyond `u64` saturates.
-fn number(value: &str) -> Option<Duration> {
-    let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
-    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    if !is_number(whole) || !is_number(fraction) {
-        return None;
-    }
-    // A string of digits fails to parse only if it is too long.
-    let whole = Duration::from_secs(whole.parse().unwrap_or(u64::MAX));
-    // Nine digits of the fraction are nanoseconds.
-    let nanos = fraction.bytes().chain(core::iter::repeat(b'0')).take(9);
-    let nanos = nanos.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
-    Some(whole.saturating_add(Duration::from_nanos(nanos)))
 }
 
 /// The wait that a number asks for, of which `per_second` are a second: the number itself, or the

@@ -1,4 +1,4 @@
-//! The wait that a field of JSON states in the body of a failed response.
+//! The wait that a field or a text of JSON states in the body of a failed response.
 //!
 //! The body may be cut anywhere, so it is scanned for keys and values instead of being parsed.
 
@@ -7,17 +7,23 @@ use std::time::SystemTime;
 
 use super::retry_after::{millis, parse};
 use crate::base::clock;
+use crate::base::hint::Hint;
+use crate::base::text::wait_in_text::wait_in_text;
 
 /// The keys of objects that may contain a wait, besides the outermost one.
 const AROUND: [&str; 4] = ["error", "parameters", "details", "errors"];
 
-/// Returns the first wait above zero that a field of the body states: at the top, or in an object or
-/// a list of [`AROUND`].
-pub(super) fn wait_in_body(body: &str) -> Option<Duration> {
-    let mut scanner = Scanner { rest: body, key: "", around: Vec::new() };
+/// Returns the first wait above zero that a field of the body states, or else a text in it: at the
+/// top, or in an object or a list of [`AROUND`].
+pub(super) fn wait_in_body(body: &str) -> Option<Hint> {
     let now = clock::wall();
-    let mut stated = core::iter::from_fn(|| scanner.next_field());
-    stated.find_map(|(key, value)| wait_of(key, value, now).filter(|wait| !wait.is_zero()))
+    let first = |read: &dyn Fn(&str, &str) -> Option<Duration>| {
+        let mut scanner = Scanner { rest: body, key: "", around: Vec::new() };
+        let mut fields = core::iter::from_fn(|| scanner.next_field());
+        fields.find_map(|(key, value)| read(key, value).filter(|wait| !wait.is_zero()))
+    };
+    let stated = first(&|key, value| wait_of(key, value, now)).map(Hint::Wait);
+    stated.or_else(|| first(&wait_of_text).map(Hint::InText))
 }
 
 /// The wait that a field states.
@@ -27,6 +33,12 @@ fn wait_of(key: &str, value: &str, now: SystemTime) -> Option<Duration> {
         "retry_after" | "retryAfter" | "retry_after_seconds" | "retryDelay" => parse(value, now),
         _ => None,
     }
+}
+
+/// The wait that the text of a field states, where a line break is an escape.
+fn wait_of_text(key: &str, value: &str) -> Option<Duration> {
+    let is_text = matches!(key, "message" | "detail");
+    is_text.then(|| wait_in_text(&value.replace("\\n", "\n")))?
 }
 
 /// Reads the fields of JSON that may be cut.
@@ -137,7 +149,32 @@ mod tests {
     #[test]
     fn the_first_field_with_a_wait_counts() {
         for (body, millis) in BODIES {
-            assert_eq!(wait_in_body(body), millis.map(Duration::from_millis), "{body}");
+            let wait = millis.map(|millis| Hint::Wait(Duration::from_millis(millis)));
+            assert_eq!(wait_in_body(body), wait, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_message_states_a_wait_if_no_field_does() {
+        let text = |seconds| Some(Hint::InText(Duration::from_secs(seconds)));
+        for (body, hint) in [
+            (r#"{"message": "Please try again in 8s."}"#, text(8)),
+            (r#"{"error": {"message": "Slow down.\nretry after 8 seconds"}}"#, text(8)),
+            (r#"{"detail": "wait 8 seconds"}"#, text(8)),
+            (r#"{"errors": [{"detail": "later"}, {"detail": "wait 8 seconds"}]}"#, text(8)),
+            (r#"{"message": "wait 8s", "detail": "wait 9s"}"#, text(8)),
+            (
+                r#"{"message": "try again in 8s", "details": [{"retryDelay": "9s"}]}"#,
+                Some(Hint::Wait(Duration::from_secs(9))),
+            ),
+            (r#"{"message": "try again in 8s", "retry_after": 0}"#, text(8)),
+            (r#"{"message": "try again in 8s", "retry_after": "soon"}"#, text(8)),
+            (r#"{"prompt": "try again in 8s"}"#, None),
+            (r#"{"input": {"message": "try again in 8s"}}"#, None),
+            (r#"{"message": "try again in 8s"#, None),
+            ("try again in 8s", None),
+        ] {
+            assert_eq!(wait_in_body(body), hint, "{body}");
         }
     }
 

@@ -240,28 +240,32 @@ impl<E> Clone for ErrorRules<E> {
 
 retry_rules::partial_debug!([E] ErrorRules<E>);
 
-/// The class that the closures give an error, or else what can be read from it. The closure that
-/// was added last has the first say.
-fn class_by<E>(closures: Option<(&Closures<E>, &E)>, classifier: Classifier<'_>) -> Class {
-    closures
-        .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
-        .map_or_else(|| classifier.class(), Class::completed)
+/// The class that the closures give an error. The closure that was added last has the first say.
+fn stated_class<E>(closures: Option<(&Closures<E>, &E)>) -> Option<Class> {
+    let (closures, error) = closures?;
+    closures.classify.iter().rev().find_map(|f| f(error)).map(Class::completed)
 }
 
-/// The wait that the closures read from an error, or else the error's own, with its source. A
-/// retrier that reads nothing from the error gives waits of its own.
-fn wait_by<E>(
+/// The judgement on an error as far as no list and no predicate decides: its class, if it is needed,
+/// and the wait, each as the closures read it, or else as the error states it. A retrier that reads
+/// nothing from the error gives waits of its own.
+fn judgement_by<E>(
     closures: Option<(&Closures<E>, &E)>,
     classifier: Classifier<'_>,
     view: ErrorView<'_>,
-) -> (Option<Hint>, HintSource) {
-    let read = closures
+    needs_class: bool,
+) -> Judgement {
+    let stated = stated_class(closures.filter(|_| needs_class));
+    let is_read = needs_class && stated.is_none();
+    let class = if is_read { classifier.class() } else { Class::empty() };
+    let wait = closures
         .and_then(|(closures, error)| closures.retry_after.iter().rev().find_map(|f| f(error)));
-    let source = match classifier {
+    let hint_source = match classifier {
         Classifier::View(ErrorView::Nothing) => HintSource::Program,
-        _ => HintSource::of(view, read.is_some()),
+        _ => HintSource::of(view, wait.is_some()),
     };
-    (read.map(Hint::Wait).or_else(|| classifier.hint()), source)
+    let hint = wait.map(Hint::Wait).or_else(|| classifier.hint(class));
+    Judgement { hint, hint_source, class: stated.unwrap_or(class), ..Judgement::VALUE }
 }
 
 impl<E> ErrorRules<E> {
@@ -279,7 +283,7 @@ impl<E> ErrorRules<E> {
     /// The class of an error.
     pub(super) fn class_of(&self, error: &E) -> Class {
         let closures = self.closures.as_deref().map(|closures| (closures, error));
-        class_by(closures, (self.read)(error).classifier)
+        stated_class(closures).unwrap_or_else(|| (self.read)(error).classifier.class())
     }
 
     /// Returns the verdict on a failure, by the lists, the predicate of the retrier, and the
@@ -316,12 +320,10 @@ impl<E> ErrorRules<E> {
         };
         // Otherwise the class is not used, and computing it visits each inner error.
         let has_lists = lists.retry_on.is_some() || lists.abort_on.is_some();
-        let class = if needs_class || has_lists || !lists.uncounted.is_empty() {
-            class_by(closures, classifier)
-        } else {
-            Class::empty()
-        };
-        let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
+        let needs_class = needs_class || has_lists || !lists.uncounted.is_empty();
+        let judgement = judgement_by(closures, classifier, view, needs_class);
+        let matches = |matcher: &Matcher| matcher.matches(judgement.class, view);
+        let any = |list: &[Matcher]| list.iter().any(matches);
         let mut is_listed = lists.retry_on.as_deref().map(any);
         let is_aborted = lists.abort_on.as_deref().is_some_and(any);
 
@@ -337,24 +339,20 @@ impl<E> ErrorRules<E> {
         if let Some(when) = when_of_call {
             test(when);
         }
-        let (hint, hint_source) = wait_by(closures, classifier, view);
         let retry = !is_aborted && is_listed != Some(false);
         let error = match failed {
             FailedAttempt::Value(_) => ErrorDisplay::Value(display),
             _ => ErrorDisplay::Display(display, classifier),
         };
         let uncounted = lists.uncounted;
-        let failure = Judgement { retry, failure: retry, hint, hint_source, ..Judgement::VALUE };
-        Judgement { class, uncounted, ..failure }.on(error)
+        Judgement { retry, failure: retry, uncounted, ..judgement }.on(error)
     }
 
     /// The judgement on an error as far as no list and no predicate decides.
     pub(super) fn unlisted_judgement(&self, error: &E) -> Judgement {
         let ErrorParts { classifier, view, .. } = (self.read)(error);
         let closures = self.closures.as_deref().map(|closures| (closures, error));
-        let (hint, hint_source) = wait_by(closures, classifier, view);
-        let class = class_by(closures, classifier);
-        Judgement { failure: true, hint, hint_source, class, ..Judgement::VALUE }
+        Judgement { failure: true, ..judgement_by(closures, classifier, view, true) }
     }
 
     /// Returns how events show this failure.

@@ -141,8 +141,9 @@ impl AskedWait {
 impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
     /// `state`. Reports the same events as [`run`](Self::run), and calls the closures of the retrier:
-    /// those that set the wait, and those that listen to retries. A server may ask for any wait,
-    /// unless the policy has a `max_retry_after`.
+    /// those that set the wait, and those that listen to retries. The class of the error is always
+    /// read, and with it the wait that only a text states. A server may ask for any wait, unless the
+    /// policy has a `max_retry_after`.
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -160,7 +161,9 @@ impl<D, V> Retrier<D, V> {
         let attempt = failed.error.map_or_else(FailedAttempt::Interrupted, FailedAttempt::Error);
         let rules = self.decider.rules();
         let wait_by = |number, due| rules.wait_by(&attempt, number, due, &mut ());
-        let verdict = self.common.settings.verdict(rules, &attempt, None).waiting_by(&wait_by);
+        // A store keeps the class of each failure.
+        let lists = &self.common.settings.lists;
+        let verdict = rules.verdict(lists, true, &attempt, None).waiting_by(&wait_by);
         let context = self.common.settings.context();
         // The state does not keep failures: a store has a history of its own.
         let end = context.end.with_history(0);

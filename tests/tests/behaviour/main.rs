@@ -56,5 +56,6 @@ mod sync;
 mod timeout;
 mod uncounted;
 mod wait_by;
+mod wait_in_text;
 mod when_open;
 mod when_open_retrier;

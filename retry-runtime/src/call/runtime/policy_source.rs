@@ -198,19 +198,18 @@ impl ConfigLists<'_> {
         own.or(self.uncounted).unwrap_or_default()
     }
 
+    /// Returns the class of a failure, if a list needs it.
+    pub fn class(&self, read: impl FnOnce() -> Class) -> Class {
+        let is_read =
+            self.retry_on.is_some() || self.abort_on.is_some() || self.uncounted.is_some();
+        if is_read { read() } else { Class::empty() }
+    }
+
     /// Returns whether a failure may be retried. If the attribute has a `retry_on`, that one
-    /// `is_overruled`. `read` is what is known of the error.
+    /// `is_overruled`.
     #[cold]
-    pub fn permit<'e>(
-        &self,
-        is_overruled: bool,
-        read: impl FnOnce() -> (Class, ErrorView<'e>),
-    ) -> bool {
+    pub fn permit(&self, is_overruled: bool, class: Class, view: ErrorView<'_>) -> bool {
         let retry_on = self.retry_on.filter(|_| !is_overruled);
-        if retry_on.is_none() && self.abort_on.is_none() {
-            return true;
-        }
-        let (class, view) = read();
         let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
         !self.abort_on.is_some_and(any) && retry_on.is_none_or(any)
     }
@@ -231,9 +230,15 @@ impl NoLists {
         own.unwrap_or_default()
     }
 
+    /// Returns the class of a failure that no list needs.
+    #[inline(always)]
+    pub fn class(&self, _: impl FnOnce() -> Class) -> Class {
+        Class::empty()
+    }
+
     /// Returns whether a failure may be retried: always.
     #[inline(always)]
-    pub fn permit<'e>(&self, _: bool, _: impl FnOnce() -> (Class, ErrorView<'e>)) -> bool {
+    pub fn permit(&self, _: bool, _: Class, _: ErrorView<'_>) -> bool {
         true
     }
 }

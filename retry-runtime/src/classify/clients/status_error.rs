@@ -13,7 +13,7 @@ impl KnownError for StatusError {
     }
 
     fn hint(&self) -> Option<Hint> {
-        Self::retry_after(self).map(Hint::Wait)
+        Self::hint(self)
     }
 }
 
@@ -29,5 +29,9 @@ impl Classify for StatusError {
 
     fn retry_after(&self) -> Option<Duration> {
         Self::retry_after(self)
+    }
+
+    fn __hint(&self, _: Class) -> Option<Hint> {
+        Self::hint(self)
     }
 }

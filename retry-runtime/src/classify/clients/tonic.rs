@@ -294,7 +294,11 @@ mod tests {
             (Some(""), true, Some(Hint::Never)),
         ] {
             let status = asking(pushback, retry_info);
-            assert_eq!(classify::hint(&status), expected, "{pushback:?} {retry_info}");
+            assert_eq!(
+                classify::hint(&status, Class::empty()),
+                expected,
+                "{pushback:?} {retry_info}"
+            );
             let wait = expected.and_then(Hint::wait);
             assert_eq!(classify::Classify::retry_after(&status), wait, "{pushback:?} {retry_info}");
         }
@@ -305,7 +309,7 @@ mod tests {
         let mut status = asking(None, true);
         let value = MetadataValue::try_from(&b"\xff15"[..]).unwrap();
         status.metadata_mut().insert("grpc-retry-pushback-ms", value);
-        assert_eq!(classify::hint(&status), Some(Hint::Never));
+        assert_eq!(classify::hint(&status, Class::empty()), Some(Hint::Never));
     }
 
     #[test]

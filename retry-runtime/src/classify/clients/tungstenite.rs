@@ -1,20 +1,17 @@
 //! tungstenite 0.30: the response of a server that refused the upgrade to a WebSocket.
 
+use ::http::Response;
 use ::tungstenite::Error;
 use ::tungstenite::error::ProtocolError;
 
 use crate::classify::{Class, Classify as _, Hint, KnownError};
-use crate::http::{StatusError, retry_after};
+use crate::http::StatusError;
 use crate::outcome::interrupted::Interrupted;
 
 impl KnownError for Error {
     fn known_class(&self) -> Option<Class> {
         match self {
-            Error::Http(response) => {
-                let error = StatusError::of(&**response)?;
-                let body = response.body().as_deref().unwrap_or_default();
-                Some(error.with_body(String::from_utf8_lossy(body)).class())
-            }
+            Error::Http(response) => Some(status_error(response)?.class()),
             Error::ConnectionClosed
             | Error::AlreadyClosed
             | Error::Protocol(
@@ -28,10 +25,16 @@ impl KnownError for Error {
 
     fn hint(&self) -> Option<Hint> {
         match self {
-            Error::Http(response) => retry_after::from_headers(response.headers()).map(Hint::Wait),
+            Error::Http(response) => status_error(response)?.hint(),
             _ => None,
         }
     }
+}
+
+/// The response of the server, with its body.
+fn status_error(response: &Response<Option<Vec<u8>>>) -> Option<StatusError> {
+    let body = response.body().as_deref().unwrap_or_default();
+    Some(StatusError::of(response)?.with_body(String::from_utf8_lossy(body)))
 }
 
 retry_rules::conversion!(|interrupted: Interrupted| -> Error { Self::Io(interrupted.into()) });

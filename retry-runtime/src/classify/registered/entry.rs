@@ -11,7 +11,7 @@ use crate::classify::{Class, Classify, Hint};
 pub struct Rule {
     pub(super) class: fn(&(dyn Error + 'static)) -> Option<Class>,
     /// `None` for another type; the hint of this one, which may be none.
-    pub(super) hint: fn(&(dyn Error + 'static)) -> Option<Option<Hint>>,
+    pub(super) hint: fn(&(dyn Error + 'static), Class) -> Option<Option<Hint>>,
 }
 
 /// The probe of whether a type is an [`Error`], and so can stand in a chain. Its own constant is
@@ -23,14 +23,14 @@ impl<T: Classify + Error + 'static> Probe<T> {
     /// The type classifies itself.
     pub const RULE: Rule = Rule {
         class: |link| held::<T>(link).map(Classify::class),
-        hint: |link| held::<T>(link).map(Classify::__hint),
+        hint: |link, class| held::<T>(link).map(|error| error.__hint(class)),
     };
 }
 
 /// See [`Probe`].
 pub trait NotAnError {
     /// The type is in no chain.
-    const RULE: Rule = Rule { class: |_| None, hint: |_| None };
+    const RULE: Rule = Rule { class: |_| None, hint: |_, _| None };
 }
 
 impl<T> NotAnError for Probe<T> {}

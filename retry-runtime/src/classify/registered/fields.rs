@@ -4,11 +4,17 @@ use core::error::Error;
 use core::fmt::Display;
 use core::time::Duration;
 
-use crate::classify::{self, Class, display, registered};
+use crate::classify::probe::ErrorView;
+use crate::classify::{self, Class, Hint, display, registered};
 
 /// The class of a text.
 pub fn text(error: &impl Display) -> Class {
     display(error)
+}
+
+/// The wait that a text states, in a failure of this class.
+pub fn hint_in_text(error: &impl Display, class: Class) -> Option<Hint> {
+    ErrorView::Text(error).hint(class)
 }
 
 /// Requires what `with = path` returns to be a [`Class`].

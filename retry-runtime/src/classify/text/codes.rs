@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::Meaning;
 use super::phrases::{OTHER_CODES, REASONS, STATUS_FILLERS, STATUS_WORDS, UNITS};
-use super::words::{Quoted, Word, Words, is_word_char};
+use crate::base::text::words::{Quoted, Word, Words, is_word_char};
 use crate::classify::{Class, sqlstate, status};
 
 /// The class of the first HTTP status that the text names: empty for 4xx, `None` without one.

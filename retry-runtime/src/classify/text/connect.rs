@@ -4,8 +4,8 @@
 //! line, begins with the failure itself, and says nothing else.
 
 use super::{Finding, Meaning, step};
+use crate::base::text::words::{Quoted, Words};
 use crate::classify::Class;
-use crate::classify::text::words::{Quoted, Words};
 
 /// Phrases of a refused connection and of a failed name lookup, in the notation of `FAILURES`.
 #[rustfmt::skip]

@@ -1,19 +1,13 @@
 //! Messages of libraries, servers and runtimes, with their classes.
 
-use core::cell::Cell;
-
 use super::phrases::{
     CALLER_REFUSALS, CONFLICT, FAULTS, FINAL_REFUSALS, GATEWAY_TIMEOUT, NETWORK, RATE, REFUSALS,
     SERVER, TIMEOUT, UNAVAILABLE, failures,
 };
-use super::words::LONGEST_TEXT;
 use super::*;
+use crate::base::text::words::{LONGEST_TEXT, STEPS};
 
 const NONE: Class = Class::empty();
-
-thread_local! {
-    pub(super) static STEPS: Cell<usize> = const { Cell::new(0) };
-}
 
 /// Messages of libraries, servers and runtimes, with their classes.
 #[rustfmt::skip]

@@ -244,7 +244,9 @@ impl CallProgress {
             _ => None,
         };
         let asked = judgement.hinted_wait();
-        let (shortest, longest) = match longer(asked, judgement.ruled) {
+        let waits =
+            longer(asked, judgement.ruled).map(|wait| wait.max(judgement.least_wait(policy)));
+        let (shortest, longest) = match waits {
             Some(hint) => policy.hint_interval(attempt, hint, previous),
             None => policy.wait_interval(attempt, previous),
         };

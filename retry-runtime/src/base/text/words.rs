@@ -1,25 +1,35 @@
 //! Splits a text into words: identifiers are taken apart, addresses left out. Each word knows in
 //! which part of the text it stands (`a: b: c` has three), and whether it is quoted.
 
-use super::step;
+/// Counts a step of the work on a text in tests, which show that the steps grow linearly with the
+/// text.
+pub(crate) fn step() {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
+}
+
+#[cfg(test)]
+std::thread_local! {
+    pub(crate) static STEPS: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
 
 /// Longer than any error message; an HTML page names its status near the top.
-pub(super) const LONGEST_TEXT: usize = 16 * 1024;
+pub(crate) const LONGEST_TEXT: usize = 16 * 1024;
 
 /// A word, or one part of an identifier.
 #[derive(Clone, Copy)]
-pub(super) struct Word<'a> {
-    pub(super) text: &'a str,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// In which part of the text it stands; an error's text goes from the outside to the inside.
-    pub(super) part: usize,
-    pub(super) quoted: Quoted,
+    pub(crate) part: usize,
+    pub(crate) quoted: Quoted,
 }
 
 /// The kind of quotation in which a word stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quoted {
+pub(crate) enum Quoted {
     /// It is the text's own word.
     No,
     /// A quoted statement: `message: "…"`, `{"error": "…"}`.
@@ -29,24 +39,24 @@ pub(super) enum Quoted {
 }
 
 impl Word<'_> {
-    pub(super) fn is(&self, word: &str) -> bool {
+    pub(crate) fn is(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }
 
-    pub(super) fn is_in(&self, words: &[&str]) -> bool {
+    pub(crate) fn is_in(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
     }
 }
 
 /// The words of a text, and what lies between them.
-pub(super) struct Words<'a> {
-    pub(super) text: &'a str,
-    pub(super) list: Vec<Word<'a>>,
+pub(crate) struct Words<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) list: Vec<Word<'a>>,
 }
 
 impl<'a> Words<'a> {
     /// Splits the text, up to [`LONGEST_TEXT`].
-    pub(super) fn split(text: &'a str) -> Self {
+    pub(crate) fn split(text: &'a str) -> Self {
         let mut end = text.len().min(LONGEST_TEXT);
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -73,26 +83,26 @@ impl<'a> Words<'a> {
     }
 
     /// The text between this word and the one before it.
-    pub(super) fn glue(&self, at: usize) -> &'a str {
+    pub(crate) fn glue(&self, at: usize) -> &'a str {
         step();
         let before = if at == 0 { 0 } else { self.list[at - 1].end };
         self.list.get(at).map_or("", |word| &self.text[before..word.start])
     }
 
     /// Returns whether this word follows the one before it in the same sentence.
-    pub(super) fn is_close(&self, at: usize) -> bool {
+    pub(crate) fn is_close(&self, at: usize) -> bool {
         self.glue(at)
             .chars()
             .all(|c| c.is_whitespace() || matches!(c, '-' | '_' | '"' | '\'' | '’' | '`'))
     }
 
     /// Returns whether this word and the one before it are parts of one identifier.
-    pub(super) fn is_joined(&self, at: usize) -> bool {
+    pub(crate) fn is_joined(&self, at: usize) -> bool {
         at > 0 && at < self.list.len() && matches!(self.glue(at), "" | "_")
     }
 }
 
-pub(super) fn is_word_char(c: char) -> bool {
+pub(crate) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 

@@ -2,10 +2,13 @@
 
 use core::time::Duration;
 
-/// The wait that a failure asks for before the next attempt. [`Never`](Self::Never) outweighs every
-/// wait.
+/// The wait that a failure asks for before the next attempt. Of several failures, the latest variant
+/// counts, and the longest wait of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
+    /// Like [`Wait`](Self::Wait), but only a text states it. A wait shorter than the curve's first is
+    /// raised to that.
+    InText(Duration),
     /// The next attempt comes after this wait instead of the one on the curve.
     Wait(Duration),
     /// The server asks callers not to try again.
@@ -19,7 +22,7 @@ impl Hint {
     /// Returns the wait, unless there is to be no next attempt.
     pub const fn wait(self) -> Option<Duration> {
         match self {
-            Self::Wait(wait) => Some(wait),
+            Self::InText(wait) | Self::Wait(wait) => Some(wait),
             Self::Never => None,
         }
     }

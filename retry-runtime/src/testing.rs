@@ -7,9 +7,10 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use core::any::Any;
-use retry_rules::suggest;
+use retry_rules::{Attempts, suggest};
 
 use crate::base::sync::Arc;
+use crate::call::attempt::Attempt;
 use crate::protect::as_breaker::PerTest as _;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
@@ -38,6 +39,22 @@ pub use crate::test_hooks::{AttemptOutcome, AttemptRecord};
 /// ```
 pub fn start() -> Testing {
     Testing { entered: EnteredHooks::new(Arc::default()) }
+}
+
+/// Creates the context of attempt `number` of `attempts`, for a test of a function that takes one.
+///
+/// ```
+/// use retry_runtime::{Attempt, testing};
+///
+/// fn timeout_secs(cx: &Attempt) -> u32 {
+///     if cx.is_last() { 30 } else { 5 * cx.number() }
+/// }
+///
+/// assert_eq!(timeout_secs(&testing::attempt(2, 3)), 10);
+/// assert_eq!(timeout_secs(&testing::attempt(3, 3)), 30);
+/// ```
+pub fn attempt(number: u32, attempts: u32) -> Attempt {
+    Attempt::new(number, Attempts::Limited(attempts), None, Duration::ZERO)
 }
 
 /// A running test, created with [`start`]. The [module](self) explains how to use it.

@@ -254,6 +254,26 @@ fn a_layer_whose_calls_fail_allocates_no_more_than_its_retrier() {
 }
 
 #[test]
+fn the_context_of_a_closure_is_one_allocation_for_all_attempts() {
+    let retrier = Retrier::new(Policy::new().attempts(6));
+    paused_runtime().block_on(async {
+        // One warm-up call, for what threads and the runtime allocate on first use.
+        allocations(retrier.run(|| refuse(1))).await;
+        let without: u64 = allocations(retrier.run(|| refuse(1))).await.iter().sum();
+        let with: u64 = allocations(retrier.run_cx(|_| refuse(1))).await.iter().sum();
+        assert_eq!(with, without + 1);
+        let mut kept = Vec::new();
+        let with = retrier.run_cx(|cx| {
+            kept.push(cx);
+            refuse(1)
+        });
+        assert_eq!(with.await.unwrap_err().attempts(), 6);
+        let numbers: Vec<u32> = kept.iter().map(|cx| cx.number()).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6], "a context that is kept stays as it is");
+    });
+}
+
+#[test]
 fn a_waiting_call_of_a_layer_holds_at_most_300_bytes() {
     let inner = tower::service_fn(refuse);
     let layer = RetryLayer::new(Retrier::new(Policy::new()));

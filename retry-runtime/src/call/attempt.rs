@@ -5,7 +5,8 @@ use core::time::Duration;
 
 use retry_rules::Attempts;
 
-/// The attempt that is running, as the body sees it: `context = cx`.
+/// The attempt that is running, as the body sees it: `context = cx`, or
+/// [`Retrier::run_cx`](crate::Retrier::run_cx).
 ///
 /// ```
 /// use retry_runtime::retry;

@@ -36,7 +36,7 @@ pub fn ended<T, E>(
     source_of: SourceOf<E>,
     history: Option<Vec<PastFailure>>,
 ) -> Result<T, RetryError<E>> {
-    outcome.map_err(|error| new_error(error, ended, source_of, history))
+    outcome.map_err(|error| gave_up(Some(error), ended, source_of, history))
 }
 
 /// The error with which the fallback of a call is called: its last `failure`, or else a value that
@@ -47,15 +47,7 @@ pub fn gave_up<E>(
     source_of: SourceOf<E>,
     history: Option<Vec<PastFailure>>,
 ) -> RetryError<E> {
-    new_error(failure.unwrap_or(AttemptError::VALUE), ended, source_of, history)
-}
-
-fn new_error<E>(
-    error: AttemptError<E>,
-    ended: Ended,
-    source_of: SourceOf<E>,
-    history: Option<Vec<PastFailure>>,
-) -> RetryError<E> {
+    let error = failure.unwrap_or(AttemptError::VALUE);
     RetryError::new(error, ended, source_of).with_history(history.unwrap_or_default())
 }
 

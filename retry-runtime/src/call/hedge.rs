@@ -49,13 +49,6 @@ struct BodyRace<'a, R> {
     kept: Option<R>,
 }
 
-impl<R> BodyRace<'_, R> {
-    #[cold]
-    fn boxed() -> Box<Self> {
-        Box::new(Self { race: Race::new(), kept: None })
-    }
-}
-
 impl<'a, R, K> Hedges<'a, R, K> {
     /// No hedge has begun yet.
     #[inline(always)]
@@ -237,7 +230,8 @@ where
         }
         let Some(hedge) = **this.hedge else { return Poll::Pending };
         let Hedges { race, earlier } = &mut **this.hedges;
-        let BodyRace { race, kept } = &mut **race.get_or_insert_with(BodyRace::boxed);
+        let begun = || Box::new(BodyRace { race: Race::new(), kept: None });
+        let BodyRace { race, kept } = &mut **race.get_or_insert_with(begun);
         let (first, running) = (this.first.as_mut(), &mut *this.running);
         let calls = &mut *this.calls;
         let mut members = BodyMembers { calls, first, running, in_hand: None, kept, earlier };

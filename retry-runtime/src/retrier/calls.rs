@@ -7,7 +7,7 @@ use super::Retrier;
 #[cfg(feature = "tower")]
 use super::attempts::{FailedOutcome, Judge};
 use super::decider::Decider;
-use super::operation::WithState;
+use super::operation::{WithContext, WithState};
 use super::run::Run;
 use super::run::attempt_future::AttemptFuture;
 #[cfg(feature = "tower")]
@@ -57,10 +57,39 @@ impl<D, V> Retrier<D, V> {
         Fut::call(self.prepare(operation), Seal)
     }
 
-    /// Calls `operation` like [`run`](Self::run), with state that it takes by value and returns
-    /// with its result: a connection, a cursor, a buffer. It also receives the current attempt, and
-    /// may itself decide what happens to its failure: [`Attempt::give_up`],
-    /// [`Attempt::retry_after`].
+    /// Calls `operation` like [`run`](Self::run), with the current attempt. It may itself decide what
+    /// happens to its failure: [`Attempt::give_up`], [`Attempt::retry_after`]. A hedge gets the
+    /// context of the attempt that it joins.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new());
+    /// let number = retrier
+    ///     .run_cx(async |cx| if cx.is_last() { Ok(cx.number()) } else { Err("not yet") })
+    ///     .await;
+    /// assert_eq!(number, Ok(3));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run_cx<T, E, Kind, Op, Fut>(
+        &self,
+        operation: Op,
+    ) -> Run<'_, WithContext<Op>, Fut, T, E, V>
+    where
+        D: Decider<E, Kind>,
+        V: Values<T>,
+        Op: FnMut(Arc<Attempt>) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        self.prepare(WithContext::new(operation))
+    }
+
+    /// Calls `operation` like [`run_cx`](Self::run_cx), with state that it takes by value and returns
+    /// with its result: a connection, a cursor, a buffer.
     ///
     /// The state is returned at the end, unless a `timeout` or a `deadline` cut an attempt off:
     /// then it is lost, and the call ends.
@@ -93,17 +122,7 @@ impl<D, V> Retrier<D, V> {
         Op: FnMut(S, Arc<Attempt>) -> Fut,
         Fut: Future<Output = (S, Result<T, E>)>,
     {
-        let operation = WithState::new(state, operation);
-        self.prepare(operation)
-    }
-
-    /// Prepares a call of any operation.
-    #[inline]
-    pub(crate) fn prepare<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>
-    where
-        D: Decider<E, Kind>,
-    {
-        Run::new(&self.common, self.decider.rules(), operation)
+        self.prepare(WithState::new(state, operation))
     }
 
     /// Returns the judge of a call, with the closure that does nothing.

@@ -48,7 +48,6 @@ impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Readable {
                 ErrorParts { classifier: Classifier::View(view), view, display: error }
             },
             source_of: |error| Classifier::View(error.view(Seal)).source(),
-            is_opaque: false,
             closures: None,
         }
     }
@@ -70,7 +69,6 @@ impl<E: Classify> Decider<E, ()> for Classified {
                 display: error,
             },
             source_of: |error| Classifier::Own(error).source(),
-            is_opaque: false,
             closures: None,
         }
     }
@@ -91,7 +89,6 @@ impl<E: Display> Decider<E, ()> for Opaque {
                 display: error,
             },
             source_of: |_| None,
-            is_opaque: true,
             closures: None,
         }
     }
@@ -211,9 +208,8 @@ impl<'a, E> FailedAttempt<'a, E> {
         outcome: &'a Result<T, AttemptError<E>>,
         value: Option<&'a dyn FailedValue>,
     ) -> Self {
-        match outcome {
-            Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
-            Err(AttemptError::Interrupted(interrupted)) => FailedAttempt::Interrupted(interrupted),
+        match outcome.as_ref().map_err(AttemptError::as_result) {
+            Err(failed) => failed.map_or_else(FailedAttempt::Interrupted, FailedAttempt::Error),
             Ok(_) => FailedAttempt::Value(value.unwrap_or(&PickedValue)),
         }
     }
@@ -222,8 +218,6 @@ impl<'a, E> FailedAttempt<'a, E> {
 /// The rules that decide about errors of type `E`.
 pub struct ErrorRules<E> {
     read: Read<E>,
-    /// Set if nothing is read from an error.
-    is_opaque: bool,
     /// See [`SourceOf`].
     pub(crate) source_of: SourceOf<E>,
     // `None` if there are none, so that a constant can be borrowed.
@@ -232,9 +226,7 @@ pub struct ErrorRules<E> {
 
 impl<E> Clone for ErrorRules<E> {
     fn clone(&self) -> Self {
-        let Self { read, source_of, is_opaque, closures } = self;
-        let (read, source_of, is_opaque) = (*read, *source_of, *is_opaque);
-        Self { read, source_of, is_opaque, closures: closures.clone() }
+        Self { read: self.read, source_of: self.source_of, closures: self.closures.clone() }
     }
 }
 
@@ -274,10 +266,12 @@ impl<E> ErrorRules<E> {
         Arc::make_mut(self.closures.get_or_insert_default())
     }
 
-    /// Returns whether no error has a class.
-    pub(super) fn read_no_class(&self) -> bool {
-        let closures = self.closures.as_deref();
-        self.is_opaque && closures.is_none_or(|closures| closures.classify.is_empty())
+    /// Returns whether the retrier reads no class from this failure.
+    pub(super) fn read_no_class(&self, failed: &FailedAttempt<'_, E>) -> bool {
+        let FailedAttempt::Error(error) = failed else { return false };
+        let is_unread =
+            matches!((self.read)(error).classifier, Classifier::View(ErrorView::Nothing));
+        is_unread && self.closures.as_deref().is_none_or(|closures| closures.classify.is_empty())
     }
 
     /// The class of an error.

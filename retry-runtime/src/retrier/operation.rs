@@ -1,4 +1,5 @@
-//! The operation that a call repeats: a closure, or one that passes state from attempt to attempt.
+//! The operation that a call repeats: a closure, one that takes the context of its attempt, or one that
+//! passes state from attempt to attempt.
 
 use core::future::Future;
 use core::task::{Context, Poll};
@@ -10,7 +11,7 @@ use crate::outcome::error::RetryError;
 
 /// The operation that a [`Run`](super::Run) repeats: each attempt is a `Fut`.
 ///
-/// Sealed: closures, and [`WithState`], implement it.
+/// Sealed: closures, [`WithContext`] and [`WithState`] implement it.
 pub trait Operation<Fut: Future, T, E> {
     /// The type that the call returns.
     type Output;
@@ -86,6 +87,58 @@ where
     }
 }
 
+/// Begins an attempt in the place of the `last` one: a single allocation serves all attempts of a call,
+/// unless the program keeps the context of one.
+fn shared(last: &mut Option<Arc<Attempt>>, attempt: Attempt) -> Arc<Attempt> {
+    match last.as_mut().and_then(Arc::get_mut) {
+        Some(unused) => *unused = attempt,
+        None => *last = Some(Arc::new(attempt)),
+    }
+    last.clone().unwrap_or_else(|| unreachable!("it was set"))
+}
+
+/// A closure that takes the context of its attempt: [`Retrier::run_cx`](crate::Retrier::run_cx).
+pub struct WithContext<Op> {
+    attempt: Option<Arc<Attempt>>,
+    operation: Op,
+}
+
+impl<Op> WithContext<Op> {
+    pub(super) fn new(operation: Op) -> Self {
+        Self { attempt: None, operation }
+    }
+}
+
+retry_rules::partial_debug!([Op] WithContext<Op>);
+
+impl<Op, Fut, T, E> Operation<Fut, T, E> for WithContext<Op>
+where
+    Op: FnMut(Arc<Attempt>) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+{
+    type Output = Result<T, RetryError<E>>;
+
+    fn begin(&mut self, _: u32, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut> {
+        Some((self.operation)(shared(&mut self.attempt, context())))
+    }
+
+    fn hedge(&mut self, _: Seal) -> Option<Fut> {
+        self.attempt.clone().map(&mut self.operation)
+    }
+
+    fn end(&mut self, output: Result<T, E>) -> Result<T, E> {
+        output
+    }
+
+    fn attempt(&self) -> Option<&Attempt> {
+        self.attempt.as_deref()
+    }
+
+    fn finish(&mut self, result: Self::Output) -> Self::Output {
+        result
+    }
+}
+
 /// A closure that takes state and returns it: [`Retrier::run_with`](crate::Retrier::run_with).
 pub struct WithState<S, Op> {
     // `None` while an attempt holds it, and after one that was cut off.
@@ -113,8 +166,7 @@ where
         let Some(state) = self.state.take() else {
             unreachable!("without its state nothing is repeated")
         };
-        let attempt = self.attempt.insert(Arc::new(context()));
-        Some((self.operation)(state, Arc::clone(attempt)))
+        Some((self.operation)(state, shared(&mut self.attempt, context())))
     }
 
     fn end(&mut self, (state, result): Fut::Output) -> Result<T, E> {

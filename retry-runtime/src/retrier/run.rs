@@ -15,14 +15,14 @@ use core::time::Duration;
 use crate::base::sealed::Seal;
 use crate::call::cancel::{Cancel, CancelSignal, MaybeCancel, PollCancel};
 use crate::call::driver::Driver;
-use crate::call::session::Session;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
 use crate::outcome::error::RetryError;
 use crate::outcome::interrupted::{AttemptError, Interrupted};
 use crate::protect::breaker::Permit;
+use crate::retrier::Retrier;
 use crate::retrier::attempts::{FailedOutcome, Judge, Progress};
-use crate::retrier::decider::ErrorRules;
+use crate::retrier::decider::{Decider, ErrorRules};
 use crate::retrier::listener::{Listener, Listeners, WaitsBy};
 use crate::retrier::operation::Operation;
 use crate::retrier::settings::{Common, NeedsDriver};
@@ -110,10 +110,15 @@ impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
     }
 }
 
-impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
+impl<D, V> Retrier<D, V> {
+    /// Prepares a call of any operation.
     #[inline]
-    pub(super) fn new(common: &'r Common<V>, rules: &'r ErrorRules<E>, operation: Op) -> Self {
-        Self::of(Parts { common, rules, operation, when: None, on_retry: () }, ())
+    pub(crate) fn prepare<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>
+    where
+        D: Decider<E, Kind>,
+    {
+        let (common, rules) = (&self.common, self.decider.rules());
+        Run::of(Parts { common, rules, operation, when: None, on_retry: () }, ())
     }
 }
 
@@ -321,9 +326,7 @@ where
                             Err(NeedsDriver) => break 'first None,
                         }
                     }
-                    let first = || Session::<()>::new();
-                    let context = || first().attempt(&settings.around(None, true).context);
-                    let attempt = operation.begin(1, context, Seal);
+                    let attempt = operation.begin(1, || settings.first_attempt(), Seal);
                     state.set(CallState::Begun { attempt, rest: None });
                 }
                 let CallStateProjection::Begun { attempt, rest } = state.as_mut().project() else {

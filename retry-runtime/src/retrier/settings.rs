@@ -5,6 +5,7 @@ use core::mem;
 use retry_rules::{Field, Fields, Invalid, Policy};
 
 use crate::base::name::Name;
+use crate::call::attempt::Attempt;
 use crate::call::call_context::CallContext;
 use crate::call::driver::{Around, Driver};
 use crate::call::session::{Session, succeeded_first_try};
@@ -188,6 +189,11 @@ impl RetrierSettings {
         self.invalid.or_else(|| self.policy.nearest_valid_written(written).1)
     }
 
+    /// Returns the context of the first attempt.
+    pub(super) fn first_attempt(&self) -> Attempt {
+        Session::<()>::new().attempt(&self.around(None, true).context)
+    }
+
     /// Returns the end of a call that is cancelled before its first attempt.
     #[cold]
     pub(super) fn cancelled_first(&self) -> Ended {
@@ -208,7 +214,7 @@ impl RetrierSettings {
         }
         // A timeout of the policy has a class whatever the errors are.
         let is_listed = !Class::TIMEOUT.contains(self.lists.uncounted);
-        if is_listed && rules.read_no_class() && matches!(failed, FailedAttempt::Error(_)) {
+        if is_listed && rules.read_no_class(failed) {
             observe::warn_once(Warning::UncountedNotObeyed { name });
         }
         let needs_class = self.breaker.is_some() || self.quota.is_some() || self.end.history > 0;

@@ -1,14 +1,16 @@
 //! `Retrier`: the same retries for closures.
 
 use std::error::Error;
+use std::future::ready;
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use retry_runtime::matchers::{network, pattern, rate_limit, timeout};
 use retry_runtime::retrier::{ForError, RetryOnValue};
 use retry_runtime::{
-    Backoff, BreakerConfig, CircuitBreaker, Class, Classify, Event, Interrupted, Jitter, Policy,
-    QuotaConfig, Reason, Retrier, RetryEvent, RetryQuota, State, Warning, on_event,
+    Attempt, Backoff, BreakerConfig, CircuitBreaker, Class, Classify, Event, Interrupted, Jitter,
+    Policy, QuotaConfig, Reason, Retrier, RetryEvent, RetryQuota, State, Warning, on_event,
 };
 use tokio::time::{Instant, sleep};
 
@@ -315,6 +317,48 @@ async fn a_value_is_not_the_result_where_the_deadline_cuts_a_later_attempt_off()
         .await;
     let error = last.unwrap_err();
     assert_eq!((error.reason(), error.last(), calls.made()), (Reason::Deadline, None, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_may_take_its_context_without_state() {
+    type Seen = Vec<(u32, bool, Option<Duration>)>;
+    fn attempt(cx: &Attempt, seen: &mut Seen, wait: Duration) -> Result<u32, Failure> {
+        seen.push((cx.number(), cx.is_last(), cx.last_delay()));
+        match cx.number() {
+            1 => cx.retry_after(wait),
+            3 => cx.give_up(),
+            _ => {}
+        }
+        Err(Failure::Busy(cx.number()))
+    }
+    let expected = |wait| {
+        let curve = Some(millis(2));
+        [(1, false, None), (2, false, Some(wait)), (3, false, curve)]
+    };
+    let retrier = Retrier::new(Policy::new().attempts(5).initial_delay(millis(1)));
+    let mut seen = Seen::new();
+    let ended = retrier.run_cx(|cx| ready(attempt(&cx, &mut seen, secs(7)))).await.unwrap_err();
+    assert_eq!((ended.reason(), ended.attempts()), (Reason::NotRetryable, 3));
+    assert_eq!(seen, expected(secs(7)));
+
+    let mut seen = Seen::new();
+    let call = retrier.blocking_cx(|cx| attempt(&cx, &mut seen, millis(3)));
+    let ended = call.on_retry(|event| assert!(event.error().is_some())).call().unwrap_err();
+    assert_eq!((ended.reason(), ended.attempts()), (Reason::NotRetryable, 3));
+    assert_eq!(seen, expected(millis(3)));
+
+    let hedged = Retrier::new(Policy::new().hedge(secs(1)));
+    let numbers = Mutex::new(Vec::new());
+    let call = hedged.run_cx(async |cx| {
+        numbers.lock().unwrap().push(cx.number());
+        if numbers.lock().unwrap().len() == 1 {
+            std::future::pending().await
+        } else {
+            Ok::<_, Failure>(7)
+        }
+    });
+    assert_eq!(call.await, Ok(7));
+    assert_eq!(*numbers.lock().unwrap(), [1, 1]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use super::call_progress::CallProgress;
 use crate::base::clock::{self, Instant};
 use crate::base::timer::{self, Sleep, Yielded};
 use crate::call::async_sleep;
-use crate::protect::breaker::{Admission, CircuitBreaker, StagePass};
+use crate::protect::breaker::{Admission, CircuitBreaker};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::Site;
 
@@ -182,19 +182,12 @@ impl<'a> WaitTerms<'a> {
     ) -> Self {
         let reservation = quota.map(|quota| Reservation::of(quota, session.credit()));
         match awaited {
-            Some(breaker) => Self::awaits(breaker, session.stage_pass(), reservation),
+            Some(breaker) => {
+                let (admission, began) = (breaker.admission(session.stage_pass()), clock::now());
+                Self::Awaits(Box::pin(Awaited { admission, began, reservation }))
+            }
             None => reservation.map_or(Self::None, Self::Paid),
         }
-    }
-
-    #[cold]
-    fn awaits(
-        breaker: &'a CircuitBreaker,
-        pass: StagePass,
-        reservation: Option<Reservation<'a>>,
-    ) -> Self {
-        let (admission, began) = (breaker.admission(pass), clock::now());
-        Self::Awaits(Box::pin(Awaited { admission, began, reservation }))
     }
 
     /// Polls the wait of `session`.
@@ -203,21 +196,17 @@ impl<'a> WaitTerms<'a> {
         session: &mut Session<K, T>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        let admitted = match self {
-            Self::Awaits(awaited) => {
-                let awaited = awaited.as_mut().project();
-                awaited.admission.poll(cx).is_ready().then_some(*awaited.began)
+        let mut admitted = None;
+        if let Self::Awaits(awaited) = self {
+            let awaited = awaited.as_mut().project();
+            admitted = awaited.admission.poll(cx).is_ready().then_some(*awaited.began);
+        }
+        match (admitted, &mut session.waiting) {
+            (Some(began), Some(waiting)) => {
+                let slept = clock::now().saturating_duration_since(began);
+                waiting.as_mut().wait_ended_after(slept);
             }
-            Self::None | Self::Paid(_) => None,
-        };
-        match admitted {
-            Some(began) => {
-                if let Some(waiting) = &mut session.waiting {
-                    let slept = clock::now().saturating_duration_since(began);
-                    waiting.as_mut().wait_ended_after(slept);
-                }
-            }
-            None => ready!(session.poll_wait(cx)),
+            _ => ready!(session.poll_wait(cx)),
         }
         self.end();
         Poll::Ready(())

@@ -1,12 +1,14 @@
 //! Calls of closures that are not async, during whose waits the thread sleeps. A page of a browser
 //! may not.
 
-use core::future::ready;
+use core::future::{Ready, ready};
 use core::pin::pin;
 use core::task::Poll;
+use std::sync::Arc;
 
 use super::{Parts, Run};
 use crate::base::sealed::Seal;
+use crate::call::attempt::Attempt;
 use crate::call::driver::Driver;
 use crate::outcome::SyncResult;
 use crate::outcome::error::RetryError;
@@ -14,6 +16,7 @@ use crate::retrier::Retrier;
 use crate::retrier::attempts::{Judge, Progress};
 use crate::retrier::decider::Decider;
 use crate::retrier::listener::Listener;
+use crate::retrier::operation::{Operation, WithContext};
 use crate::retrier::values::Values;
 
 /// Stands for the future of an attempt in a blocking call, which has none. The name is part of the
@@ -53,14 +56,43 @@ impl<D, V> Retrier<D, V> {
     /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn blocking<T, E, Kind, Op, R>(&self, operation: Op) -> Run<'_, Op, NeedsCall, T, E, V>
+    pub fn blocking<T, E, Kind, Op, R>(
+        &self,
+        mut operation: Op,
+    ) -> Run<'_, impl FnMut() -> Ready<Result<T, E>>, NeedsCall, T, E, V>
     where
         R: SyncResult<Value = T, Error = E>, // async: `run(|| …).await`
         D: Decider<E, Kind>,
         V: Values<T>,
         Op: FnMut() -> R,
     {
-        self.prepare(operation)
+        self.prepare(move || ready(operation().result(Seal)))
+    }
+
+    /// Prepares a call as [`blocking`](Self::blocking) does, of a closure that takes the current
+    /// attempt: see [`run_cx`](Self::run_cx).
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// let call = retrier.blocking_cx(|cx| {
+    ///     cx.give_up();
+    ///     "seven".parse::<u32>()
+    /// });
+    /// assert_eq!(call.call().unwrap_err().attempts(), 1);
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the parameters of the builder, in no other place")]
+    pub fn blocking_cx<T, E, Kind, Op, R>(
+        &self,
+        mut operation: Op,
+    ) -> Run<'_, WithContext<impl FnMut(Arc<Attempt>) -> Ready<Result<T, E>>>, NeedsCall, T, E, V>
+    where
+        R: SyncResult<Value = T, Error = E>, // async: `run_cx(|cx| …).await`
+        D: Decider<E, Kind>,
+        V: Values<T>,
+        Op: FnMut(Arc<Attempt>) -> R,
+    {
+        self.prepare(WithContext::new(move |cx| ready(operation(cx).result(Seal))))
     }
 }
 
@@ -83,17 +115,18 @@ where
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn call<R>(self) -> Result<T, RetryError<E>>
+    pub fn call(self) -> Result<T, RetryError<E>>
     where
-        Op: FnMut() -> R,
-        R: SyncResult<Value = T, Error = E>,
+        Op: Operation<Ready<Result<T, E>>, T, E>,
     {
         let Parts { common, rules, mut operation, mut when, mut on_retry } = self.parts;
         let settings = &common.settings;
         let (mut driver, mut failed) = (None, None);
         if let Ok(permit) = settings.admit_first() {
             // If it panics, its permit is dropped during the panic, which counts as a failure.
-            match common.value(operation().result(Seal)) {
+            let begun = operation.begin(1, || settings.first_attempt(), Seal);
+            let Some(attempt) = begun else { unreachable!("an attempt that blocks has begun") };
+            match common.value(attempt.into_inner()) {
                 Ok(value) => {
                     settings.succeeded_first(permit);
                     return Ok(value);
@@ -102,7 +135,6 @@ where
             }
             driver = Some(Driver::after_first(permit));
         }
-        let mut operation = || ready(operation().result(Seal));
         let when = when.as_mut().map(|when| when as _);
         let judge = Judge { common, rules, when, on_retry: &mut on_retry, cancel: None };
         let mut progress = Progress::of(driver.unwrap_or_else(|| settings.driver().blocking()));

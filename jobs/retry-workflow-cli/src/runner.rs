@@ -672,8 +672,8 @@ pub(crate) async fn letters_changed(
     if filter.job.as_ref() != Some(&job.id) {
         return Ok(None);
     }
-    let what = edited::first(store, filter, &map.steps).await?;
-    Ok(what.map(|what| format!("{}: {}", file.path().display(), edited::refusal(&what))))
+    let what = edited::items_changed(store, filter, &map.steps).await?;
+    Ok(what.map(|what| format!("{}: {what}", file.path().display())))
 }
 
 /// Returns why a file cannot resume a job that it started: commands that have succeeded, or steps

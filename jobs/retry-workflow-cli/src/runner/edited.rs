@@ -96,12 +96,11 @@ pub(super) async fn map_changed(
         return Ok(None);
     }
     let begun = Filter::job(&job.id).states([ItemState::Pending, ItemState::Leased]);
-    let what = first(store, &begun, steps).await?;
-    Ok(what.map(|what| refusal(&what)))
+    items_changed(store, &begun, steps).await
 }
 
-/// Returns which items cannot continue with these steps, if there are any.
-pub(super) async fn first(
+/// Returns why these items cannot continue with these steps, if any cannot.
+pub(super) async fn items_changed(
     store: &dyn Store,
     filter: &Filter,
     steps: &Steps,
@@ -119,7 +118,7 @@ pub(super) async fn first(
             0 => String::new(),
             others => format!(" (and {} like it)", count(others, "item")),
         };
-        format!("item `{}` has finished {edited}{others}", OneLine(&item))
+        refusal(&format!("item `{}` has finished {edited}{others}", OneLine(&item)))
     }))
 }
 
@@ -165,7 +164,7 @@ fn edited(item: &ItemRecord, steps: &Steps) -> Option<EditedStep> {
     steps.continue_from(&work::checkpoint(item)?).err()
 }
 
-pub(super) fn refusal(what: &str) -> String {
+fn refusal(what: &str) -> String {
     format!(
         "{what}; undo the edit, or let what cannot continue start over, finished steps included: \
          write --restart-items as well"

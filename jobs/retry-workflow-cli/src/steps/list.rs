@@ -37,13 +37,6 @@ impl From<StepFailure> for ListEnd {
     }
 }
 
-/// The next action for a step.
-enum Phase {
-    Run,
-    Succeeded(Checkpoint),
-    Failed(StepFailure, Checkpoint),
-}
-
 /// The end of an attempt, and the outputs of its steps.
 pub(crate) struct Attempted {
     pub(crate) report: AttemptReport,
@@ -104,7 +97,8 @@ impl Steps {
                 }
             }
             ListEnd::Failed(failure, reason, place) => {
-                let place = place.filter(|place| place.has_progress());
+                let is_begun = |place: &Checkpoint| !place.done.is_empty() || place.begun.is_some();
+                let place = place.filter(|place| is_begun(place));
                 resume_from = place.and_then(|place| serde_json::to_string(&place).ok());
                 WorkOutcome::Failed { failure, reason }
             }
@@ -201,27 +195,23 @@ impl Attempt<'_> {
         list: &mut ListState<'_>,
         inner: Option<Box<InnerList>>,
     ) -> Option<ListEnd> {
-        let mut phase = match inner.map(|inner| *inner) {
-            None => Phase::Run,
-            Some(InnerList::Succeeded { checkpoint }) => Phase::Succeeded(checkpoint),
-            Some(InnerList::Failed { failed, checkpoint }) => Phase::Failed(failed, checkpoint),
-        };
+        let mut inner = inner.map(|inner| *inner);
         loop {
-            phase = match phase {
-                Phase::Run => match self.step(step, &list.scope, list.retry_state.take()).await {
+            inner = match inner {
+                None => match self.step(step, &list.scope, list.retry_state.take()).await {
                     StepEnd::Done(outputs) => {
                         list.scope.own.add(outputs);
-                        Phase::Succeeded(Checkpoint::default())
+                        Some(InnerList::Succeeded { checkpoint: Checkpoint::default() })
                     }
                     StepEnd::Again(pause, retry_state) => {
                         return Some(ListEnd::Again(pause, list.before(retry_state)));
                     }
                     StepEnd::Failed(failed, outputs) => {
                         list.scope.own.add(outputs);
-                        Phase::Failed(failed, Checkpoint::default())
+                        Some(InnerList::failed(failed))
                     }
                 },
-                Phase::Succeeded(from) => {
+                Some(InnerList::Succeeded { checkpoint: from }) => {
                     let then = step.on_success.as_ref()?;
                     return match Box::pin(self.list(then, list.scope.inside(), from)).await {
                         ListEnd::Done(_) => None,
@@ -233,10 +223,12 @@ impl Attempt<'_> {
                     };
                 }
                 // The whole attempt is released.
-                Phase::Failed(failed, _) if self.is_stopped || self.shortage.is_some() => {
+                Some(InnerList::Failed { failed, .. })
+                    if self.is_stopped || self.shortage.is_some() =>
+                {
                     return Some(failed.into());
                 }
-                Phase::Failed(failed, from) => {
+                Some(InnerList::Failed { failed, checkpoint: from }) => {
                     if let Some(failure) = self.timed_out() {
                         return Some(ListEnd::Failed(failure, Reason::Deadline, None));
                     }
@@ -267,10 +259,7 @@ impl Attempt<'_> {
                         // This was a repair; a failed one counts as well.
                         ended => {
                             list.repairs += 1;
-                            match ended {
-                                ListEnd::Done(_) => Phase::Run,
-                                _ => Phase::Failed(failed, Checkpoint::default()),
-                            }
+                            (!matches!(ended, ListEnd::Done(_))).then(|| InnerList::failed(failed))
                         }
                     }
                 }
@@ -302,8 +291,8 @@ impl Attempt<'_> {
                 None
             }
             Err(_) if self.shortage.is_some() => {
-                let inner = InnerList::Failed { failed, checkpoint: Checkpoint::default() };
-                Some(ListEnd::Again(Pause::Retry(Duration::ZERO), list.inside(inner)))
+                let inner = list.inside(InnerList::failed(failed));
+                Some(ListEnd::Again(Pause::Retry(Duration::ZERO), inner))
             }
             Err(mut second) => {
                 let reason = failed.reason();

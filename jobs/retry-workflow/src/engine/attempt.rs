@@ -373,9 +373,14 @@ impl AttemptRunner {
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::NotBegun { why, checkpoint: reached } => {
-                let work =
-                    |work| ItemCheckpoint { work: Some(work), rounds, probes, ..item.left() };
-                let end = self.put_back(reached.map(json).map(work), checkpoint);
+                let (due, work) = ((self.clock)() + capacity::PAUSE, reached.map(json));
+                let end = match work {
+                    None => Settled::Deferred { due, checkpoint, for_limit: false },
+                    work => {
+                        let left = ItemCheckpoint { work, rounds, probes, ..item.left() };
+                        Settled::RetryAt { due, checkpoint: left.write() }
+                    }
+                };
                 let completion = self.finished(item, end, measured, None);
                 Completion { not_begun: Some(why), ..completion }
             }
@@ -431,15 +436,6 @@ impl AttemptRunner {
             self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(JobBreaker::note_hold);
         }
         (with_json(outcome), measured)
-    }
-
-    /// Settles an item that could not begin, or continue, because of a lack of resources.
-    fn put_back(&self, reached: Option<ItemCheckpoint>, last: Option<String>) -> Settled {
-        let due = (self.clock)() + capacity::PAUSE;
-        match reached {
-            None => Settled::Deferred { due, checkpoint: last, for_limit: false },
-            Some(reached) => Settled::RetryAt { due, checkpoint: reached.write() },
-        }
     }
 
     /// Decides what becomes of an item whose retries have ended.

@@ -101,10 +101,8 @@ pub(crate) async fn run_later(
     flag: &str,
 ) -> Result<String, CommandError> {
     let job = run::whole(store, id).await?;
-    let (name, id) = match &job {
-        Some(job) => (one_line(&job.id), argument(&job.id)),
-        None => (one_line(id), argument(id)),
-    };
+    let id = job.as_ref().map_or(id, |job| &job.id);
+    let (name, id) = (one_line(id), argument(id));
     let process = match &job {
         Some(job) => crate::runner::live_worker(store, job).await?,
         None => None,
@@ -188,7 +186,9 @@ impl Jobs {
             return Ok(Self { able: vec![job.clone()], unable: Vec::new() });
         }
         let mut found = Self::default();
-        for job in jobs(letters, filter).await? {
+        let mut jobs = BTreeSet::new();
+        letters.store().each_item(filter, |item| jobs.extend([item.job])).await?;
+        for job in jobs {
             let why = match file {
                 Some(_) => None,
                 None => run::without_file(letters.store(), &job).await?,
@@ -235,13 +235,6 @@ fn of_job(filter: &Filter, job: &str) -> Filter {
     let mut filter = filter.clone();
     filter.job = Some(job.to_owned());
     filter
-}
-
-/// The jobs that have dead letters that match the filter.
-async fn jobs(letters: &DeadLetters, filter: &Filter) -> Result<Vec<String>, CommandError> {
-    let mut jobs = BTreeSet::new();
-    letters.store().each_item(filter, |item| jobs.extend([item.job])).await?;
-    Ok(jobs.into_iter().collect())
 }
 
 /// The user's consent to a command that cannot be undone.

@@ -109,11 +109,6 @@ impl Checkpoint {
         Self { done, begun, outputs, ..Self::default() }
     }
 
-    /// Returns whether the list has come beyond its beginning.
-    pub(super) fn has_progress(&self) -> bool {
-        !self.done.is_empty() || self.begun.is_some()
-    }
-
     /// A list that has come to the step at this place.
     pub(super) fn at(steps: &Steps, at: usize) -> Self {
         Self { done: steps.0.iter().take(at).map(Step::id).collect(), ..Self::default() }
@@ -160,6 +155,13 @@ impl Checkpoint {
         };
         let checked = checkpoint.check(then.unwrap_or(&Steps::default()));
         checked.map_err(|edited| edited.inside(key, step))
+    }
+}
+
+impl InnerList {
+    /// The beginning of the list that follows a failure.
+    pub(super) fn failed(failed: StepFailure) -> Self {
+        Self::Failed { failed, checkpoint: Checkpoint::default() }
     }
 }
 

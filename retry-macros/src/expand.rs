@@ -140,6 +140,8 @@ fn expand(
 ) -> TokenStream {
     signature::check(args, &function, arguments, &form, &mut errors);
     let declared = match function.returned(&form) {
+        // The loop would be a second mistake: this type cannot be written everywhere.
+        Some(Type::Never(_)) => return with_errors(args, args.context.as_ref(), function, errors),
         Some(ty) => ty.clone(),
         None if args.has_ok() => syn::parse_quote!(()),
         // The check has reported this; without a type, the loop cannot be built.

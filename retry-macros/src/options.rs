@@ -7,9 +7,3 @@ pub(crate) mod hedge;
 pub(crate) mod jitter;
 pub(crate) mod matcher;
 pub(crate) mod settings;
-
-/// Formats the names as `` `attempts`, `backoff` ``.
-pub(crate) fn listed(options: &[&str]) -> String {
-    let names: Vec<_> = options.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
-}

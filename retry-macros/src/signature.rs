@@ -60,8 +60,23 @@ pub(crate) fn check(
         );
     }
     if let ReturnType::Type(_, ty) = &sig.output {
+        if let Type::Never(never) = &**ty {
+            errors.at(
+                never,
+                "this function never returns, so that no attempt can fail: return a \
+                 `Result<std::convert::Infallible, E>`, whose error ends the attempt",
+            );
+        }
         if types::segment(ty, "Option").is_some_and(|option| !option.arguments.is_none()) {
             matchers_of_none(args, errors);
+        }
+        let value = types::segment(ty, "Result").and_then(|it| types::type_arguments(it).next());
+        if value.is_some_and(|value| types::segment(value, "Result").is_some()) && !args.has_ok() {
+            errors.at(
+                value,
+                "this value is a `Result` too, whose failures are not retried: return one `Result`, \
+                 or write `retry_on = [ok(Result::is_err)]` to retry these",
+            );
         }
     }
     for attr in &function.attrs {
@@ -95,8 +110,8 @@ fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors
     match function.returned(form) {
         Some(ty) if hides_error(args, ty) => errors.at(
             map,
-            "this closure does not say which error the body fails with: write `|error: \
-             RetryError<E>| …`, with that error for `E`, as in `RetryError<std::io::Error>`",
+            "this closure does not say which error the body fails with: write its type, as in \
+             `|error: RetryError<std::io::Error>| …`",
         ),
         Some(ty) if is_mapped(map, ty) => {}
         Some(ty) => errors.at(ty, message),
@@ -115,8 +130,8 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
         OnFailure::Continue => errors.at(
             name,
             "`history` is part of the `RetryError` of a call, in place of which `on_failure = \
-             continue` returns a default value: remove it, or write `on_failure = \
-             fallback(|error| …)`",
+             continue` returns a default value: remove it, or return what to do with the error from \
+             an `on_failure = fallback(f)`",
         ),
         OnFailure::Stop if args.map_error.is_some() || is_returned() => {}
         OnFailure::Stop => errors.at(

@@ -9,6 +9,7 @@ use core::time::Duration;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::foreign_names::word_here;
+use retry_rules::suggest::number_meant;
 use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 
@@ -88,9 +89,22 @@ fn is_literal(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
 }
 
+/// The text, if this is a literal text.
+pub(crate) fn text(expr: &Expr) -> Option<String> {
+    match peel(expr) {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    }
+}
+
 /// Returns whether this is the word `unlimited`.
 pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
+}
+
+/// Returns whether this is a word of others for `unlimited`.
+fn means_unlimited(expr: &Expr) -> bool {
+    word(expr).is_some_and(|word| word_here(&word, &["unlimited"]).is_some())
 }
 
 /// Parses `5`, `unlimited`, or a const expression.
@@ -102,7 +116,7 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
         Some((true, _)) => Err(error(
             &expr,
             "`attempts` counts all calls, including the first, so it is at least 1: to retry for as \
-             long as it takes, write `attempts = unlimited, deadline = \"5m\"`",
+             long as it takes, write `attempts = unlimited, max_elapsed = \"5m\"`",
         )),
         Some((false, Lit::Int(int))) => match int.base10_parse::<u32>() {
             Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
@@ -116,9 +130,7 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
             &expr,
             "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
         )),
-        _ if word(&expr).and_then(|word| word_here(&word, &["unlimited"])).is_some() => {
-            Err(error(&expr, "write `attempts = unlimited`"))
-        }
+        _ if means_unlimited(&expr) => Err(error(&expr, "write `attempts = unlimited`")),
         _ => Ok(Value::constant(expr)),
     }
 }
@@ -152,12 +164,22 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Some(if negative { -parsed } else { parsed })
         }
         None if is_literal(&expr) => {
+            let number = text(&expr).and_then(|text| number_meant(&text));
+            let example = number.unwrap_or_else(|| example.to_owned());
             let message = format!("`{option}` must be a number, such as `{option} = {example}`");
             return Err(error(&expr, message));
         }
         None => None,
     };
     Ok(Value { expr, known: parsed, runtime: None })
+}
+
+/// Parses the [`duration`] of a bound.
+pub(crate) fn bound(expr: Expr) -> syn::Result<Value<Duration>> {
+    if means_unlimited(&expr) {
+        return Err(error(expr, "write `unlimited`, or leave this option out"));
+    }
+    duration(expr)
 }
 
 /// Parses `"30s"`, or a const expression of type `Duration`.
@@ -190,6 +212,11 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
         Expr::Lit(_) => Err(error(
             &expr,
             "a duration must be a string, such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`",
+        )),
+        Expr::Binary(sum) if text(&sum.left).or_else(|| text(&sum.right)).is_some() => Err(error(
+            &expr,
+            "a text cannot be computed with: write one duration, such as `\"2m\"`, or a constant of \
+             type `Duration`",
         )),
         _ => Ok(Value::constant(expr)),
     }

@@ -6,6 +6,7 @@ use core::fmt;
 use core::time::Duration;
 use std::format;
 use std::string::{String, ToString as _};
+use std::vec::Vec;
 
 /// The reason why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,11 +71,21 @@ fn in_words(error: &humantime::DurationError, text: &str) -> String {
         Wrong::NumberOverflow => "this number is too large, or too exact".to_string(),
         Wrong::Empty => "this duration is empty".to_string(),
     };
-    let lower = text.to_lowercase();
-    if lower != text && humantime::parse_duration(&lower).is_ok() {
-        return format!("{wrong}: write `\"{lower}\"`");
+    if let Some(meant) = meant(text) {
+        return format!("{wrong}: write `\"{meant}\"`");
     }
     format!("{wrong}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
+}
+
+/// Returns the duration that a text in another form certainly means: `30S`, `1,5s`, `00:00:02`.
+fn meant(text: &str) -> Option<String> {
+    let plain = text.to_lowercase().replace(',', ".");
+    if plain != text && humantime::parse_duration(&plain).is_ok() {
+        return Some(plain);
+    }
+    let parts: Vec<u32> = text.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [hours, minutes, seconds] = parts[..] else { return None };
+    Some(format!("{hours}h {minutes}m {seconds}s"))
 }
 
 /// Returns whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked,
@@ -124,6 +135,8 @@ mod tests {
         for (text, message) in [
             ("30S", "there is no unit `S`: write `\"30s\"`"),
             ("5 Mins", "there is no unit `Mins`: write `\"5 mins\"`"),
+            ("1,5s", "a duration consists of numbers and units: write `\"1.5s\"`"),
+            ("00:01:02", "a duration consists of numbers and units: write `\"0h 1m 2s\"`"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), message);
         }

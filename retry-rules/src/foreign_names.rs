@@ -79,13 +79,10 @@ pub const RETRY: &[ForeignName] = &[
     ),
     (
         "fallbackmethod fallback recover recoverwith retryerrorcallback orelse default",
-        "on_failure = fallback(|_| f(…))",
+        "on_failure = fallback(f)",
     ),
-    (
-        "maperr errormapper retryerrorcls exhaustederror",
-        "map_error = |error: RetryError<MyError>| …",
-    ),
-    ("notify beforesleep onbackoff onfailedattempt afterretry beforeretry", "on_retry = |event| …"),
+    ("maperr errormapper retryerrorcls exhaustederror", "map_error = f"),
+    ("notify beforesleep onbackoff onfailedattempt afterretry beforeretry", "on_retry = f"),
     ("circuitbreaker cb", "breaker"),
     ("tripon recordexceptions", "breaker_on = [server_error, timeout]"),
     ("cancellation abort shutdown cancellationtoken signal", "cancel = shutdown.cancelled()"),
@@ -96,7 +93,7 @@ pub const RETRY: &[ForeignName] = &[
 pub const RETRY_ADVICE: &[ForeignName] = &[
     (
         "sleep pause",
-        "write `initial_delay` for the first wait, or `budget` for all waits of a call together",
+        "use `initial_delay` for the first wait, or `budget` for all waits of a call together",
     ),
     (
         "reraise raiselast rethrow",
@@ -106,12 +103,12 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     (
         "resetafter resettimeout reset",
         "remove it, because each call begins with all of its attempts; to start again after a \
-         session that worked, write `cx.reset()` (`context = cx`)",
+         session that worked, call `cx.reset()` (`context = cx`)",
     ),
     (
         "delayfor waitfor delayby",
-        "write `wait_by = |attempt, error, wait| …`, which gets the failure and the wait that is due, \
-         and returns `ControlFlow::Continue` with the wait that follows, or `Break(())` to give up",
+        "use `wait_by`, a function of the attempt, the failure and the wait that is due, which \
+         returns `ControlFlow::Continue` with the wait that follows, or `Break(())` to give up",
     ),
     (
         "state shared",
@@ -120,8 +117,7 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
     (
         "onerror onfail",
-        "write `on_retry = f` for each failure that is retried, or `on_failure = fallback(f)` for \
-         the last one",
+        "use `on_retry` for each failure that is retried, or `on_failure` for the last one",
     ),
 ];
 
@@ -182,7 +178,7 @@ const VALUES: &[ForeignName] = &[
     ("constant static const flat none", "fixed"),
     ("exp expo double doubling geometric", "exponential"),
     ("fibo fib", "fibonacci"),
-    ("infinite forever infinity always endless inf", "unlimited"),
+    ("infinite forever infinity always endless inf none never", "unlimited"),
     ("http5xx 5xx server unavailable internal", "server_error"),
     ("throttle throttled throttling toomanyrequests", "rate_limit"),
     ("connection io", "network"),
@@ -191,6 +187,9 @@ const VALUES: &[ForeignName] = &[
     ("all any temporary retryable retriable retry", "transient"),
     ("permanent fatal none ignore abort terminal unretryable nonretryable noretry", "never"),
     ("source from inner", "transparent"),
+    ("regex regexp re text contains", "pattern"),
+    ("on yes", "true"),
+    ("off no", "false"),
 ];
 
 /// Returns the value that is written for this word here, if it is one of the `known`.
@@ -224,10 +223,14 @@ pub fn cures(word: &str, written: &str, table: &[ForeignName]) -> impl Iterator<
     let call = written.trim().split_once('(').map_or("", |(call, _)| call);
     let is_setting = |name: &&str| rows(name, table).next().is_some();
     let setting = Some(word).filter(is_setting).and_then(|_| call.rsplit("::").find(is_setting));
-    rows(setting.unwrap_or(word), table).map(|row| match attempts_for(written) {
+    rows(setting.unwrap_or(word), table).map(move |row| match attempts_for(written) {
         // The only value that is converted: taken over as it is, it would make one call less.
         Some(attempts) if *row == RETRIES => format!("attempts = {attempts}"),
-        _ => row.1.to_owned(),
+        _ if written.is_empty() => row.1.to_owned(),
+        _ => match row.1.strip_suffix(" = f") {
+            Some(name) => format!("{name} = {written}"),
+            None => row.1.replace("(f)", &format!("({written})")),
+        },
     })
 }
 
@@ -277,8 +280,9 @@ mod tests {
             ("circuit_breaker", "\"db\"", "breaker"),
             ("delay", "tokio_retry::FixedInterval(100)", "backoff = fixed, initial_delay = \"1s\""),
             ("delay", "settings().delay()", "initial_delay"),
-            ("recover", "|_| 0", "on_failure = fallback(|_| f(…))"),
-            ("retry_if", "errors::is_busy", "retry_on = [when(f)]"),
+            ("recover", "|_| 0", "on_failure = fallback(|_| 0)"),
+            ("retry_if", "errors::is_busy", "retry_on = [when(errors::is_busy)]"),
+            ("notify", "log", "on_retry = log"),
         ] {
             let cure = cures(word, value, RETRY).next();
             assert_eq!(cure.as_deref(), Some(here), "{word} = {value}");

@@ -12,12 +12,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     closest(word, known).map(|(_, known)| known)
 }
 
-fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(f64, &'a str)> {
+/// Returns the closest word and its distance: at most a quarter of its letters differ.
+fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(usize, &'a str)> {
+    let lower = word.to_lowercase();
     known
         .into_iter()
-        .map(|known| (strsim::jaro_winkler(word, known), known))
-        .filter(|(likeness, _)| *likeness > 0.82)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known))
+        .filter(|(distance, known)| *distance <= (known.len() + 1) / 4)
+        .min_by_key(|(distance, _)| *distance)
 }
 
 /// Returns the settings, in the syntax of the attribute, that an unknown one with the value
@@ -38,7 +40,7 @@ pub fn settings_meant(
     let names = tables.iter().copied().flatten().flat_map(|(names, _)| names.split(' '));
     let (ours, theirs) = (closest(word, known.iter().copied()), closest(&plain(word), names));
     match (ours, theirs) {
-        (ours, Some((likeness, name))) if ours.is_none_or(|(ours, _)| likeness > ours) => {
+        (ours, Some((distance, name))) if ours.is_none_or(|(ours, _)| distance < ours) => {
             there(name)
         }
         (ours, _) => ours.map(|(_, known)| known.to_owned()).into_iter().collect(),
@@ -74,9 +76,26 @@ pub fn shortened(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text that goes between an error about a word and the list of known ones.
-pub fn or_else(meant: Option<&str>) -> String {
-    meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
+/// Returns what follows an error about an unknown word: what was `meant`, or else the known words.
+/// Of more than twelve, the nearest three, and `all`, which names the place of their list.
+pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> String {
+    if let Some(meant) = meant {
+        return format!(": did you mean `{meant}`?");
+    }
+    if known.len() <= 12 {
+        return format!(": expected one of `{}`", known.join("`, `"));
+    }
+    let mut nearest = known.to_vec();
+    nearest.sort_by_key(|known| strsim::damerau_levenshtein(word, known));
+    format!("; the nearest are `{}`: {all} lists all", nearest[..3].join("`, `"))
+}
+
+/// Returns the number that a text stands for, as it is written without quotes: `0.95` for `95%`.
+pub fn number_meant(text: &str) -> Option<String> {
+    let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
+    let (number, divisor) = percent.unwrap_or((text, 1.0));
+    let number = number.trim().replace(',', ".").parse::<f64>().ok()?;
+    number.is_finite().then(|| format!("{:?}", number / divisor))
 }
 
 /// Creates the error for a word in a file that is not one of the `known` ones.
@@ -91,9 +110,7 @@ pub fn unknown_word<E: serde::de::Error>(
     let word = &*shortened(word);
     E::custom(match meant(word, known) {
         // A known word in another form is misplaced, not misspelt.
-        Some(meant) if meant != word => {
-            format!("\"{word}\": did you mean `{meant}`? expected {expected}")
-        }
+        Some(meant) if meant != word => format!("\"{word}\": did you mean `{meant}`?"),
         _ => format!("\"{word}\": expected {expected}"),
     })
 }

@@ -23,8 +23,6 @@ use crate::outcome::interrupted::Interrupted;
     message = "an attempt returns a `Result` or an `Option`, which shows whether it has failed, and \
                this one returns `{Self}`",
     label = "not a `Result` or an `Option`",
-    note = "an attempt awaits its future: in `retrying!`, write `async {{ fetch().await }}` in place \
-            of `|| fetch()`",
     note = "to retry values of another type, say which: `retry_on = [ok(|value| …)]`"
 )]
 pub trait Outcome {
@@ -124,8 +122,8 @@ impl<T> Outcome for Plain<T> {
 #[diagnostic::on_unimplemented(
     message = "a call that is not async takes a closure that returns a `Result`",
     label = "this closure returns `{Self}`",
-    note = "for an async operation, write `run(|| …).await` in place of `run_sync(|| …)`, and \
-            `call_async(|| …).await` in place of `call(|| …)`",
+    note = "for an async operation, use `run` and `.await` in place of `run_sync`, and `call_async` \
+            and `.await` in place of `call`",
     note = "for a closure that only panics, write its type: `|| -> Result<(), Error> {{ … }}`"
 )]
 pub trait SyncResult {
@@ -207,7 +205,8 @@ impl<T> Interruptible for Option<T> {
 #[diagnostic::on_unimplemented(
     message = "`on_failure = continue` returns a default value, but `{Self}` has none",
     label = "the success type does not implement `Default`",
-    note = "implement `Default` for it, or write `on_failure = fallback(|error| …)`"
+    note = "implement `Default` for it, or name a function for the error, as in `on_failure = \
+            fallback(f)`"
 )]
 pub trait Continue {
     /// Creates the success that the caller receives, of the same type as the outcome.
@@ -241,7 +240,7 @@ impl<T: Default> Continue for Plain<T> {
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
-    note = "to fail, write `Err(error.into_error())`: the fallback receives a `RetryError`, and that \
+    note = "to fail, return `Err(error.into_error())`: the fallback receives a `RetryError`, and that \
             is the last error itself; `error.into_last()` is an `Option` of it, if it cannot hold \
             an `Interrupted`"
 )]
@@ -258,7 +257,7 @@ pub trait Fallback<R, Kind> {
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
-    note = "to fail, write `Err(error.into_error())`: the fallback receives a `RetryError`, and that \
+    note = "to fail, return `Err(error.into_error())`: the fallback receives a `RetryError`, and that \
             is the last error itself; `error.into_last()` is an `Option` of it, if it cannot hold \
             an `Interrupted`",
     note = "the fallback of a function that is not `async` cannot be async: make the function an \

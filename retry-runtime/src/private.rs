@@ -231,7 +231,7 @@ pub struct NextAttempt;
 #[diagnostic::on_unimplemented(
     message = "`#[instrument]` above `#[retry]` moves this argument into the first attempt",
     label = "a `{T}` is moved here, so that the next attempt has none",
-    note = "write `#[retry(…)]` above `#[instrument]`: one span then contains all attempts",
+    note = "move `#[retry]` above `#[instrument]`: one span then contains all attempts",
     note = "or name the argument in `clone(…)`: each attempt then has a clone, and a span of its own"
 )]
 pub trait Gets<T> {
@@ -247,10 +247,10 @@ impl<T: Copy> Gets<T> for NextAttempt {}
 #[diagnostic::on_unimplemented(
     message = "an attempt moves this `{T}`, and the next attempt needs it",
     label = "moved by the first attempt",
-    note = "write the name of the argument in `clone(…)`, with `+ Clone` at a generic type: each \
-            attempt gets a clone",
-    note = "a value that cannot be cloned is created in the body, or passed as a reference; of a \
-            sender, return the value, and send it after the call"
+    note = "name the argument in `clone(…)`, and each attempt gets a clone; a generic type needs the \
+            bound `Clone` for that",
+    note = "create a value that cannot be cloned in the body, such as a future or a request, or pass a \
+            reference; of a sender, return the value, and send it after the call"
 )]
 pub trait Needs<T, Kind> {
     /// Requires that an attempt may move this value.
@@ -328,9 +328,10 @@ pub fn call_on_retry<E, R: Nothing>(
 /// its argument.
 #[diagnostic::on_unimplemented(
     message = "a fallback is called with the `RetryError` of the call alone, and a closure sees the \
-               arguments: write `fallback(|_| f(id))`, or `fallback(|error| f(id, error))`",
+               arguments, as in `fallback(|_| f(id))`, or `fallback(|error| f(id, error))`",
     label = "this is not a function of the `RetryError` alone",
-    note = "write `fallback(|error| f(error.into_error()))` to pass the last error itself"
+    note = "`error.into_error()` is the last error itself, as in `fallback(|error| \
+            f(error.into_error()))`"
 )]
 pub trait FallbackFunction<E, Kind> {
     /// The value that it returns.

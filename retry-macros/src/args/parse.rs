@@ -4,14 +4,14 @@ use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
 use retry_rules::options::{BREAKER, POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
-use syn::token;
+use syn::{LitInt, token};
 
 use super::Args;
 use super::table::FUNCTION;
 use super::values::Reading;
 use crate::options::{backoff, matcher};
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
+use crate::tokens::grammar::{self, each, set_twice, unknown_option, up_to_comma, written};
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
 
@@ -68,6 +68,10 @@ impl Args {
         scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
+        if let Ok(attempts) = input.fork().parse::<LitInt>() {
+            let message = format!("an option has a name: write `attempts = {attempts}`");
+            return Err(error(attempts, message));
+        }
         let name = grammar::name(input, "expected an option, such as `attempts = 5` or `jitter`")?;
         let word = name.to_string();
         let setting = self.policy.settings.option(&word);
@@ -79,9 +83,9 @@ impl Args {
             return Err(match explanation(&word, &input.fork(), syntax) {
                 Some(message) => error(&name, message),
                 None => {
-                    let (what, others) = (("option", "the options"), foreign_names::RETRY);
-                    let options = syntax.options();
-                    self.policy.settings.unknown(what, &name, input, &options, others, errors)
+                    let what = ("option", "the documentation of `retry_runtime::retry`");
+                    let (options, others) = (syntax.options(), foreign_names::RETRY);
+                    unknown_option(what, &name, input, &options, others)
                 }
             });
         }
@@ -122,6 +126,12 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
             "unknown option `{word}`: `attempts` counts all calls, including the first, so {more}"
         ));
     }
+    let inside = written(&value.fork());
+    if let ("runtime", Some((option, inside))) = (word, inside.split_once(" = ")) {
+        return Some(format!(
+            "`runtime(…)` is around a value, not an option: write `{option} = runtime({inside})`"
+        ));
+    }
     if let Some(option) = home(word) {
         let rest = up_to_comma(value);
         let call = if rest.is_empty() || value.peek(token::Paren) {
@@ -134,30 +144,24 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
             option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
         });
     }
-    if is_of_breaker(word) {
-        let place = if syntax == Syntax::Policy { " in `#[retry(…)]`" } else { "" };
-        let text = token_text(&up_to_comma(value));
-        let value = match text.trim_start_matches('=').trim() {
-            "" => "…",
-            value => value,
-        };
+    let of_breaker = BREAKER.iter().find(|setting| setting.name() == word);
+    if let (Syntax::Attribute, Some(setting)) = (syntax, of_breaker) {
+        let value = written(value);
+        let value = if value.is_empty() { setting.example } else { &value };
         return Some(format!(
-            "`{word}` is a setting of a breaker: write `breaker({word} = {value})`{place} for an \
-             inline one, or set it where a shared breaker is declared"
+            "`{word}` is a setting of a breaker: set it where the breaker is declared, or write \
+             `breaker({word} = {value})` for one of this function alone"
         ));
     }
-    if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
+    if of_breaker.is_some()
+        || syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word)
+    {
         return Some(format!(
-            "`{word}` belongs to a function, not to a policy: write it in `#[retry(…)]`"
+            "`{word}` belongs to a function, not to a policy: move it to `#[retry(…)]`"
         ));
     }
     let advice = foreign_names::cures(word, "", foreign_names::RETRY_ADVICE).next();
     advice.map(|advice| format!("unknown option `{word}`: {advice}"))
-}
-
-/// Returns whether this is the name of a setting of a breaker.
-fn is_of_breaker(word: &str) -> bool {
-    BREAKER.iter().any(|setting| setting.name() == word)
 }
 
 /// The option whose value a word is, if it was written as an option itself.

@@ -146,7 +146,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
     let content = grammar::parentheses(input).ok_or_else(|| {
         at_next(
             &place,
-            "`fallback` needs a function or a closure: write `on_failure = fallback(f)` or \
+            "`fallback` needs a function or a closure, as in `on_failure = fallback(f)` or \
              `fallback(|error| …)`",
         )
     })?;
@@ -187,6 +187,10 @@ pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Resul
         "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \
          `wait`, which waits until the breaker admits it",
     )?;
+    if option.input.peek(token::Paren) {
+        let message = "`wait` takes no time: bound the wait with `deadline` or `max_elapsed`";
+        return Err(at_next(option.input, message));
+    }
     if args.waits_for_breaker {
         args.fields = args.fields.with(Field::WhenOpen);
     }
@@ -219,7 +223,12 @@ pub(super) fn policy(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<(
 }
 
 pub(super) fn name(option: &mut Reading<'_>) -> syn::Result<Expr> {
-    option.constant()
+    let name = option.constant()?;
+    if value::text(&name).is_some_and(|name| name.trim().is_empty()) {
+        let message = "an empty name is found nowhere: leave `name` out for the function's own";
+        return Err(error(name, message));
+    }
+    Ok(name)
 }
 
 pub(super) fn context(option: &mut Reading<'_>) -> syn::Result<Ident> {
@@ -246,9 +255,9 @@ pub(super) fn carried(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
 fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>> {
     let Reading { name, example, input, .. } = option;
     let content = grammar::parentheses(input)
-        .ok_or_else(|| error(name, format!("`{name}` names {meaning}: write `{name}{example}`")))?;
+        .ok_or_else(|| error(name, format!("`{name}` names {meaning}, as in `{name}{example}`")))?;
     let names = content.parse_terminated(Ident::parse_any, Token![,]).map_err(|wrong| {
-        let message = format!("`{name}` takes the names of arguments: write `{name}{example}`");
+        let message = format!("`{name}` takes the names of arguments, as in `{name}{example}`");
         syn::Error::new(wrong.span(), message)
     })?;
     Ok(names.into_iter().collect())

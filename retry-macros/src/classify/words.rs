@@ -8,9 +8,8 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Ident, Index, LitInt, Member, Meta, Path, Token};
 
-use crate::options;
-use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, meant, set_twice};
+use crate::tokens::errors::{Errors, error};
+use crate::tokens::grammar::{self, set_twice};
 
 /// All words of a variant.
 fn names() -> Vec<&'static str> {
@@ -73,7 +72,7 @@ impl Words {
     }
 
     fn word(&mut self, input: ParseStream, on_type: bool) -> syn::Result<()> {
-        let name = grammar::name(input, format_args!("expected a word: {}", listed()))?;
+        let name = grammar::name(input, "expected a kind of failure, such as `server_error`")?;
         let word = name.to_string();
         match word.as_str() {
             class if CLASSES.contains(&class) => {
@@ -126,10 +125,7 @@ impl Words {
                     ));
                 }
                 let _ = grammar::written(input);
-                return Err(syn::Error::new(
-                    name.span(),
-                    grammar::unknown("kind of failure", &word, meant(&word, &names()), &listed()),
-                ));
+                return Err(error(&name, grammar::unknown("kind of failure", &word, &names())));
             }
         }
         Ok(())
@@ -174,8 +170,4 @@ fn member(name: &Ident, input: ParseStream) -> syn::Result<Member> {
             format!("`{name}` takes the name of a field, or its position: `{name} = 0`"),
         )
     })
-}
-
-fn listed() -> String {
-    format!("the words are {}", options::listed(&names()))
 }

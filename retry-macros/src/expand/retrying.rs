@@ -126,8 +126,8 @@ impl Args {
         Err(syn::Error::new(
             block.start(),
             format!(
-                "with {blamed} the compiler cannot tell what the attempt returns: write \
-                 `{asyncness}|| -> Result<T, E> {{ … }}`"
+                "{blamed} ends the attempt, and the compiler cannot tell what the attempt returns: \
+                 write its type, as in `{asyncness}|| -> Result<T, E> {{ … }}`"
             ),
         ))
     }

@@ -8,10 +8,10 @@ use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
-use syn::{Expr, Ident, parenthesized, token};
+use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, assigned, each, meant};
+use crate::tokens::grammar::{self, assigned, each, up_to_comma};
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
@@ -135,16 +135,10 @@ pub(crate) fn read(
             return Ok(BackoffArg { tokens, kind: BackoffKind::Runtime(local) });
         }
     }
-    let listed = "the curves are `fixed`, `linear(increment = \"2s\")`, `exponential`, \
-                  `exponential(base = 2.0)`, `fibonacci`, `custom(\"500ms\", \"1s\")`";
-    let Ok(name) = input.call(Ident::parse_any) else {
-        let token = input.cursor().token_stream().into_iter().next();
-        return Err(error(token, format!("unknown backoff; {listed}")));
-    };
+    let name = grammar::name(input, "expected the name of a curve, such as `exponential`")?;
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
-        let message = grammar::unknown("backoff", &word, meant(&word, &NAMES), listed);
-        return Err(error(name, message));
+        return Err(error(name, grammar::unknown("backoff", &word, &NAMES)));
     }
     let arguments = if input.peek(token::Paren) {
         let content;
@@ -153,6 +147,12 @@ pub(crate) fn read(
     } else {
         None
     };
+    if input.peek(Token![.]) {
+        let rest = up_to_comma(input);
+        let message = "a curve has no methods: its setting is in parentheses, as in \
+                       `exponential(base = 2.0)`, and `max_delay` caps its waits";
+        return Err(error(rest, message));
+    }
     let tokens: TokenStream = {
         let count = if arguments.is_some() { 2 } else { 1 };
         start.cursor().token_stream().into_iter().take(count).collect()
@@ -169,15 +169,15 @@ pub(crate) fn read(
                 _ => String::new(),
             };
             let _rest: TokenStream = content.parse()?;
-            let message = format!("the delays are not in brackets: write `custom({delays})`");
+            let message =
+                format!("the delays are not in brackets: write `backoff = custom({delays})`");
             return Err(error(list, message));
         }
         ("custom", Some(content)) if !content.is_empty() => delays(content, scope, errors),
         ("custom", _) => {
             return Err(error(
                 name,
-                "a custom backoff needs delays: write `backoff = custom(\"500ms\", \"1s\", \
-                 \"2s\")`",
+                "a custom backoff needs delays: write `backoff = custom(\"500ms\", \"1s\")`",
             ));
         }
         ("linear", _) => {
@@ -219,7 +219,8 @@ fn setting(
     if content.is_empty() {
         return Ok(None);
     }
-    let message = format!("`{curve}` has one setting: write `{curve}({key} = {example})`");
+    let message =
+        format!("`{curve}` has one setting: write `backoff = {curve}({key} = {example})`");
     let all = content.cursor().token_stream();
     let name = content.call(Ident::parse_any).map_err(|_| error(all, &message))?;
     if name != key {

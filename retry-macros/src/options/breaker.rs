@@ -10,7 +10,7 @@ use syn::{Expr, Ident, Token};
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{Base, Settings};
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, each, set_twice};
+use crate::tokens::grammar::{self, each, set_twice, unknown_option};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
 
@@ -69,8 +69,9 @@ fn read(
             ));
         }
         let names = BREAKER.iter().map(Setting::name).collect::<Vec<_>>();
-        let (what, others) = (("breaker setting", "the settings"), foreign_names::BREAKER);
-        return Err(settings.unknown(what, &name, input, &names, others, errors));
+        let what = ("breaker setting", "the documentation of `retry_runtime::BreakerConfig`");
+        let others = foreign_names::BREAKER;
+        return Err(unknown_option(what, &name, input, &names, others));
     };
     if let Some(first) = settings.entry(option.field) {
         return Err(set_twice(&first.name, &name));

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::Bound;
 use syn::parse::ParseStream;
-use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
+use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, assigned, each, set_twice};
@@ -150,10 +150,7 @@ fn setting(
         }
         *max = Some(value::count(expr, "max", "2")?);
     } else {
-        let message = format!(
-            "unknown setting `{name}`: write `after = \"200ms\"`, or `max = 2`, which does not \
-             count the attempt itself"
-        );
+        let message = format!("unknown setting `{name}`: expected `after` or `max`");
         return Err(syn::Error::new(name.span(), message));
     }
     Ok(())
@@ -166,16 +163,15 @@ fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
     }
     let word = match &expr {
         Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-        _ => None,
+        expr => value::text(expr),
     };
     let digits = word.as_deref().and_then(|word| word.strip_prefix('p'));
     if let Some(percent) = digits.and_then(|digits| digits.parse::<u32>().ok()) {
         if !scope.has_calls() {
             return Err(syn::Error::new_spanned(
                 expr,
-                "a policy has no place to keep the times of calls: write `hedge = p95` in \
-                 `#[retry(…)]`, or a time here, such as `hedge = \"200ms\"`",
+                "a policy has no place to keep the times of calls: write a time here, such as \
+                 `hedge = \"200ms\"`, or `hedge = p95` in `#[retry(…)]`",
             ));
         }
         if matches!(expr, Expr::Lit(_)) {

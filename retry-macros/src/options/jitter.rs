@@ -8,7 +8,8 @@ use retry_rules::{Field, Jitter};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
-use crate::tokens::grammar::{self, assigned, meant};
+use crate::tokens::errors::error;
+use crate::tokens::grammar::{self, assigned};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
@@ -140,16 +141,12 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
         Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
         Some("none") => JitterKind::Named(Jitter::None),
         Some(word) => {
-            let listed = format!("the forms are {listed}");
-            let message = grammar::unknown("jitter", word, meant(word, &NAMES), &listed);
-            return Err(syn::Error::new_spanned(&expr, message));
+            return Err(error(&expr, grammar::unknown("jitter", word, &NAMES)));
         }
         None => {
-            if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &expr {
-                if let Some(range) = Jitter::parse_range(&text.value()) {
-                    let jitter = range.map_err(|error| syn::Error::new_spanned(&expr, error))?;
-                    return Ok(JitterArg { tokens, kind: JitterKind::Named(jitter) });
-                }
+            if let Some(range) = value::text(&expr).and_then(|text| Jitter::parse_range(&text)) {
+                let jitter = range.map_err(|why| error(&expr, why))?;
+                return Ok(JitterArg { tokens, kind: JitterKind::Named(jitter) });
             }
             if matches!(
                 &expr,

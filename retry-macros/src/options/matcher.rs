@@ -1,12 +1,15 @@
 //! The entries of `retry_on = […]`, `abort_on = […]`, `breaker_on = […]` and `uncounted = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
+use retry_rules::foreign_names::word_here;
 use retry_rules::matchers::{CLASSES, covered, never_retried, of_status};
+use retry_rules::suggest::meant;
 use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, each, meant, up_to_comma};
+use crate::tokens::grammar::{self, each, up_to_comma};
 use crate::tokens::text::token_text;
 
 /// One entry.
@@ -46,21 +49,29 @@ pub(crate) fn list(
     option: &Ident,
     errors: &mut Errors,
 ) -> syn::Result<Vec<Matcher>> {
+    let example = if option == "uncounted" { "rate_limit" } else { "transient" };
     if !input.peek(token::Bracket) {
         let rest = until_comma(input);
-        if rest.is_empty() {
-            let message = format!("`{option}` takes a list: write `{option} = [transient]`");
-            return Err(error(option, message));
-        }
-        // An expression that is not a matcher is not an entry of a list either.
-        matcher.parse2(rest.clone())?;
-        let written = token_text(&rest);
+        let entries = match rest.clone().into_iter().next() {
+            Some(TokenTree::Group(group)) => group.stream(),
+            _ => rest.clone(),
+        };
+        let read =
+            |input: ParseStream| Punctuated::<_, Token![,]>::parse_terminated_with(input, matcher);
+        let written = match read.parse2(entries.clone()) {
+            Ok(_) if rest.is_empty() => example.to_owned(),
+            Ok(_) => token_text(&entries),
+            Err(mut entry) => {
+                entry
+                    .combine(error(option, format!("`{option}` takes a list: put it in brackets")));
+                return Err(entry);
+            }
+        };
         let message = format!("`{option}` takes a list: write `{option} = [{written}]`");
-        return Err(error(rest, message));
+        return Err(error(option, message));
     }
     let content;
     let brackets = syn::bracketed!(content in input);
-    let example = if option == "uncounted" { "rate_limit" } else { "transient" };
     if content.is_empty() {
         return Err(syn::Error::new(
             brackets.span.join(),
@@ -135,7 +146,8 @@ fn until_comma(input: ParseStream) -> TokenStream {
 
 fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if let Ok(number) = input.fork().parse::<LitInt>() {
-        let message = of_a_status(number.base10_parse().unwrap_or_default());
+        let kind = word_here(&number.to_string(), &names());
+        let message = of_a_status(kind.or_else(|| of_status(number.base10_parse().ok()?)));
         return Err(syn::Error::new_spanned(until_comma(input), message));
     }
     if let Ok(text) = input.fork().parse::<LitStr>() {
@@ -156,7 +168,11 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         );
         return Err(syn::Error::new_spanned(closure, message));
     }
-    let name = grammar::name(input, format_args!("expected a matcher: {}", listed()))?;
+    if input.peek(Token![!]) || input.peek(Token![-]) {
+        let message = "a list has no exceptions: name these failures in `abort_on` instead";
+        return Err(error(until_comma(input), message));
+    }
+    let name = grammar::name(input, "expected a matcher, such as `transient`")?;
     let word = name.to_string();
     if is_kind(&word) {
         if input.peek(token::Paren) {
@@ -178,7 +194,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         _ => "ok(|page: &Page| page.is_pending())",
     };
     let content = grammar::parentheses(input)
-        .ok_or_else(|| error(&name, format!("`{word}` needs an argument: write `{example}`")))?;
+        .ok_or_else(|| error(&name, format!("`{word}` needs an argument, as in `{example}`")))?;
     let matcher = match word.as_str() {
         "pattern" => pattern(&content)?,
         "matches" => Matcher::Matches {
@@ -207,16 +223,20 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let segments = path.iter().flat_map(|path| &path.segments);
     let segments: Vec<String> = segments.map(|segment| segment.ident.to_string()).collect();
     let message = match &segments[..] {
-        [_] if meant(word, &names()).is_some() => {
-            grammar::unknown("matcher", word, meant(word, &names()), "")
-        }
-        [.., ty, class] if ty == "Class" && is_kind(&class.to_lowercase()) => {
-            format!("a kind of failure is a word here: write `{}`", class.to_lowercase())
+        [] => return error(name, grammar::unknown("matcher", word, &names())),
+        [_] if meant(word, &names()).is_some() => grammar::unknown("matcher", word, &names()),
+        [.., path, kind]
+            if is_kind(&kind.to_lowercase()) && (path == "Class" || !is_upper(path)) =>
+        {
+            format!("a kind of failure is a word here: write `{}`", kind.to_lowercase())
         }
         [.., ty, _] if ty == "ErrorKind" => format!(
             "`{written}` is not a matcher: to compare the kind of an `io::Error`, write \
              `when(|error| error.kind() == {written})`"
         ),
+        [.., path, ty] if is_upper(ty) && !is_upper(path) => {
+            format!("`{written}` is not a matcher: test the error in `matches(…)` or in `when(…)`")
+        }
         [.., last] if is_upper(last) => format!(
             "`{written}` is not a matcher: to match a variant of your error, write \
              `matches({written})`"
@@ -225,30 +245,19 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
             "`{written}` is not a matcher: to test the error with a function, write \
              `when({written})`"
         ),
-        [] => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
     syn::Error::new_spanned(whole, message)
 }
 
-/// The error for an HTTP status.
-fn of_a_status(status: u16) -> String {
-    let function = "`when(…)` with a function of the error";
-    match of_status(status) {
-        Some(kind) => format!("a status is not a matcher: write `{kind}`, or {function}"),
-        None => format!("a status is not a matcher: write {function}"),
-    }
+/// The error for an HTTP status that is of this kind.
+fn of_a_status(kind: Option<&str>) -> String {
+    let kind = kind.map_or_else(String::new, |kind| format!("write `{kind}`, or "));
+    format!("a status is not a matcher: {kind}test it with a function of the error, in `when(…)`")
 }
 
 /// Returns whether this is the word for a kind of failure.
 fn is_kind(word: &str) -> bool {
     word == "transient" || CLASSES.contains(&word)
-}
-
-fn listed() -> String {
-    let arguments = |name| if WITH_ARGUMENT.contains(name) { "(…)" } else { "" };
-    let listed: Vec<_> =
-        names().iter().map(|name| format!("`{name}{}`", arguments(name))).collect();
-    listed.join(", ")
 }
 
 fn pattern(input: ParseStream) -> syn::Result<Matcher> {
@@ -257,7 +266,7 @@ fn pattern(input: ParseStream) -> syn::Result<Matcher> {
         skip_all(input);
         return Err(syn::Error::new_spanned(
             rest,
-            "a pattern must be a string literal, so that it can be checked at compile time: write \
+            "a pattern must be a string literal, so that it can be checked at compile time, as in \
              `pattern(\"(?i)try again\")`",
         ));
     };

@@ -3,17 +3,15 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::foreign_names::ForeignName;
 use retry_rules::options::{Kind, Needs, Setting};
-use retry_rules::{Attempts, Bound, Field, Fields, HalfOpen, suggest};
+use retry_rules::{Attempts, Bound, Field, Fields, HalfOpen};
+use syn::Ident;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident};
 
 use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
-use crate::options::listed;
-use crate::tokens::errors::{Errors, error};
+use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, assigned, equals, up_to_comma};
 use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::runtime::Scope;
@@ -53,7 +51,7 @@ fn read<C: Copy + 'static>(
                 let set = known(Some(Bound::Unlimited), set);
                 return Ok(Written::new(&expr, set, Call::Unlimited));
             }
-            let value = scope.value("bound", expr, value::duration).map_err(|error| {
+            let value = scope.value("bound", expr, value::bound).map_err(|error| {
                 if setting.field != Field::Budget {
                     return error;
                 }
@@ -281,32 +279,6 @@ impl<C: Copy + Default> Settings<C> {
                 Err(error)
             }
         }
-    }
-
-    /// The error about an unknown `name` before `input`: what to write instead if it is one of another
-    /// library or similar to one of the `options`, else their list. If a setting is meant, a mistake in
-    /// a literal is added: otherwise, only the next build would report it.
-    pub(crate) fn unknown(
-        &self,
-        (what, list): (&str, &str),
-        name: &Ident,
-        input: ParseStream,
-        options: &[&str],
-        others: &[ForeignName],
-        errors: &mut Errors,
-    ) -> syn::Error {
-        let word = name.to_string();
-        let meant = suggest::settings_meant(&word, &grammar::written(input), options, &[others]);
-        let meant = meant.first().map(String::as_str);
-        let listed = format!("{list} are {}", listed(options));
-        let mut unknown = error(name, grammar::unknown(what, &word, meant, &listed));
-        let value = assigned(name, &input.fork(), "");
-        if let (Some(setting), Ok(Expr::Lit(_))) = (meant.and_then(|it| self.option(it)), value) {
-            let name = Ident::new(setting.name(), name.span());
-            let read = read(setting, &name, &input.fork(), &mut Scope::default(), errors);
-            unknown.extend(read.err());
-        }
-        unknown
     }
 
     /// Returns the entry written for a field, if it is valid in itself.

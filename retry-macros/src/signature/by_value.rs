@@ -2,6 +2,7 @@
 //! to the next one: an argument that is `mut` has to be in `clone(…)` or in `carry(…)`.
 
 use proc_macro2::{Delimiter, TokenTree};
+use quote::ToTokens as _;
 use retry_rules::Field;
 use syn::punctuated::Punctuated;
 use syn::{
@@ -12,7 +13,7 @@ use syn::{
 use crate::args::Args;
 use crate::function::{self, Form, Function, moved, types};
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, is_word};
+use crate::tokens::search::{any_token, is_word, mentions};
 
 /// A name that an argument binds.
 pub(super) struct Binding<'a> {
@@ -28,6 +29,11 @@ pub(super) struct Binding<'a> {
 }
 
 impl Binding<'_> {
+    /// Returns whether it contains a `dyn` type, which cannot be cloned.
+    fn is_dyn(&self) -> bool {
+        mentions(self.ty.to_token_stream(), &|word| word == "dyn")
+    }
+
     /// Returns whether it is a `&mut T` itself.
     fn is_mut_reference(&self) -> bool {
         self.is_whole && types::is_mut_reference(self.ty)
@@ -112,7 +118,7 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
             && is_called_once(binding.ty, &function.sig.generics)
             && calls(function, &binding.name)
         {
-            called_once(&binding.name, errors);
+            called_once(binding, errors);
         }
     }
 }
@@ -128,12 +134,18 @@ fn calls(function: &Function, name: &Ident) -> bool {
 }
 
 /// Reports a value that only one attempt can call.
-fn called_once(name: &Ident, errors: &mut Errors) {
+fn called_once(binding: &Binding<'_>, errors: &mut Errors) {
+    let name = &binding.name;
+    let clone = if binding.is_dyn() {
+        String::new()
+    } else {
+        format!(", or `clone({name})` and `Clone` among its bounds")
+    };
     errors.at(
         name,
         format_args!(
             "`{name}` can be called only once, but each attempt calls it: write `Fn` or `FnMut` in \
-             place of `FnOnce`, or `clone({name})` and `Clone` among its bounds"
+             place of `FnOnce`{clone}"
         ),
     );
 }
@@ -142,7 +154,9 @@ fn called_once(name: &Ident, errors: &mut Errors) {
 fn shared(binding: &Binding<'_>, is_hedged: bool, errors: &mut Errors) {
     let name = &binding.name;
     let each = "and each attempt begins with the caller's value";
-    let clone = if binding.by_ref {
+    let clone = if binding.is_dyn() {
+        "take a reference, or create it in the body".to_owned()
+    } else if binding.by_ref {
         format!("write `mut {name}` and `clone({name})`, {each}")
     } else if binding.is_mut_reference() {
         format!("begin the body with `let mut {name} = &mut *{name};`, {each}")

@@ -4,7 +4,8 @@
 use core::fmt::Display;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-pub(crate) use retry_rules::suggest::meant;
+use retry_rules::foreign_names::ForeignName;
+use retry_rules::suggest::{instead, meant, settings_meant};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
 use syn::{Expr, ExprLit, Ident, LitStr, Token, parenthesized};
@@ -62,14 +63,20 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
         let message = format!("options are set with `=`, not `:`: write `{name} = {value}`");
         return Err(error(name, message));
     }
-    let assigns = input.peek(Token![=]) && !input.peek(Token![==]);
+    let ahead = input.fork();
+    if ahead.parse::<Token![==]>().is_ok() {
+        let value = token_text(&up_to_comma(&ahead));
+        let message = format!("options are set with one `=`: write `{name} = {value}`");
+        return Err(error(name, message));
+    }
+    let assigns = input.peek(Token![=]);
     if assigns {
         input.parse::<Token![=]>()?;
     }
     if assigns && !input.is_empty() && !input.peek(Token![,]) {
         return Ok(());
     }
-    Err(error(name, format!("`{name}` needs a value: write `{name} = {example}`")))
+    Err(error(name, format!("`{name}` needs a value, as in `{name} = {example}`")))
 }
 
 /// The words of a flag.
@@ -109,6 +116,11 @@ pub(crate) fn each(
     mut read: impl FnMut(ParseStream, &mut Errors) -> syn::Result<()>,
 ) {
     while !input.is_empty() {
+        if input.peek(Token![,]) {
+            errors.push(at_next(input, "there is nothing before this comma: remove it"));
+            skip_to_comma(input);
+            continue;
+        }
         match read(input, errors) {
             Ok(()) => after_option(input, errors),
             Err(error) => {
@@ -132,8 +144,11 @@ fn after_option(input: ParseStream, errors: &mut Errors) {
         skip_to_comma(input);
     } else {
         let found = next.as_ref().map(ToString::to_string).unwrap_or_default();
-        let message = format!("`{found}` is unexpected here: write a comma");
-        errors.at(&next, message);
+        let separator = match &next {
+            Some(TokenTree::Punct(punct)) if punct.as_char() == ';' => "write `,`",
+            _ => "the option before it ends here",
+        };
+        errors.at(&next, format!("`{found}` is unexpected: {separator}"));
         if input.parse::<Option<Token![;]>>().is_ok_and(|semicolon| semicolon.is_none()) {
             skip_to_comma(input);
         }
@@ -147,13 +162,24 @@ pub(crate) fn set_twice(first: &Ident, second: &Ident) -> syn::Error {
     syn::Error::new_spanned(both, format!("`{second}` is set twice: keep one of them"))
 }
 
-/// The message about an unknown `what`: suggests what was `meant`, or else lists (`listed`) what
-/// exists.
-pub(crate) fn unknown(what: &str, word: &str, meant: Option<&str>, listed: &str) -> String {
-    match meant {
-        Some(meant) => format!("unknown {what} `{word}`: did you mean `{meant}`?"),
-        None => format!("unknown {what} `{word}`; {listed}"),
-    }
+/// The message about an unknown `what`, which is none of the `known` words.
+pub(crate) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+    format!("unknown {what} `{word}`{}", instead(word, meant(word, known), known, ""))
+}
+
+/// The error about an unknown `name` of an option before `input`, which `others` or `known` may have.
+/// Where neither is near, `all` names the place of the list.
+pub(crate) fn unknown_option(
+    (what, all): (&str, &str),
+    name: &Ident,
+    input: ParseStream,
+    known: &[&str],
+    others: &[ForeignName],
+) -> syn::Error {
+    let word = name.to_string();
+    let meant = settings_meant(&word, &written(input), known, &[others]);
+    let instead = instead(&word, meant.first().map(String::as_str), known, all);
+    error(name, format!("unknown {what} `{word}`{instead}"))
 }
 
 /// The value after an unknown name, as written: after `=` or `:`, or in parentheses.

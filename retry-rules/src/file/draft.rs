@@ -29,12 +29,20 @@ pub struct Draft<C = Policy> {
     /// The jitter's factor is among them only while the jitter is not: the factor of another
     /// policy's jitter.
     pub(super) written: Fields,
+    /// Set if a value that breaks a rule by itself is rejected where it is read.
+    is_sound: bool,
 }
 
 impl<C: Config> Draft<C> {
     /// Creates a draft from settings, with no fields written.
     pub fn from_config(config: C) -> Self {
-        Self { config, written: Fields::NONE }
+        Self { config, written: Fields::NONE, is_sound: false }
+    }
+
+    /// Creates an empty draft that rejects a value that breaks a rule by itself, so that the reader of
+    /// a file reports the place of the value.
+    pub fn sound() -> Self {
+        Self { is_sound: true, ..Self::default() }
     }
 
     /// Returns the fields that were set.
@@ -148,7 +156,7 @@ impl Draft {
     #[must_use]
     pub fn written_over(&self, mut base: Policy) -> Self {
         base.copy(&self.config, self.written);
-        Self { config: base, written: self.written }
+        Self { config: base, ..*self }
     }
 }
 
@@ -162,7 +170,16 @@ impl<C: Config> Keys for Draft<C> {
         key: &'static str,
         map: &mut A,
     ) -> Result<(), A::Error> {
-        self.read_checked(key, map, |_| Ok(()))
+        self.read_checked(key, map, |draft| {
+            let Some((setting, ..)) = Self::setting(key) else { return Ok(()) };
+            let is_own = |of: &Field| *of == setting.field || setting.parts.contains(of);
+            let broken = draft.config.broken(Fields::NONE);
+            let mut own = broken.iter().filter(|rule| rule.fields().iter().all(is_own));
+            match own.next().filter(|_| draft.is_sound) {
+                Some(rule) => Err(rule.explained(Style::Command, &draft.config).to_string()),
+                None => Ok(()),
+            }
+        })
     }
 }
 
@@ -207,7 +224,7 @@ macro_rules! in_files {
     ($($Config:ident)+) => {$(
         impl<'de> Deserialize<'de> for $Config {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let draft = Draft::<Self>::deserialize(deserializer)?;
+                let draft = read(Draft::<Self>::sound(), Self::WHAT, deserializer)?;
                 draft.finish(Style::Command).map_err(D::Error::custom)
             }
         }

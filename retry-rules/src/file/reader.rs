@@ -1,7 +1,6 @@
 //! Reads the entries of a map, one after the other, so that each mistake is reported where it is.
 
 use core::fmt;
-use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -10,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
 use crate::foreign_names::{BACKOFF, BREAKER, ForeignName, QUOTA, RETRY, counts_retries};
 use crate::rules::options;
-use crate::suggest::{key_meant, shortened};
+use crate::suggest::{instead, key_meant, shortened};
 
 /// Settings that are read from the entries of a map.
 #[doc(hidden)]
@@ -35,10 +34,7 @@ pub trait Keys {
     fn key<E: Error>(&self, word: &str) -> Result<&'static str, E> {
         let (word, known) = (&*shortened(word), self.keys());
         let key = known.iter().find(|key| **key == word).copied();
-        key.ok_or_else(|| match hint(word, known) {
-            Some(hint) => E::custom(format_args!("unknown key `{word}`: {hint}")),
-            None => E::unknown_field(word, known),
-        })
+        key.ok_or_else(|| E::custom(format_args!("unknown key `{word}`{}", hint(word, known))))
     }
 }
 
@@ -134,32 +130,36 @@ pub(super) fn twice<E: Error>(key: &str) -> E {
 /// The names of settings in other libraries.
 const TABLES: &[&[ForeignName]] = &[RETRY, BREAKER, QUOTA, BACKOFF];
 
-/// Returns what an unknown key probably means.
-fn hint(word: &str, known: &[&str]) -> Option<String> {
+/// Returns what an unknown key probably means, or else the known ones.
+fn hint(word: &str, known: &[&str]) -> String {
     let is_policy = known.contains(&"attempts");
     if let Some(owner) = owner_of(word).filter(|_| is_policy) {
-        return Some(format!(
-            "it is a setting of a {owner}: move it to the settings of the {owner}"
-        ));
+        return format!(": it is a setting of a {owner}: move it to the settings of the {owner}");
     }
-    Some(match word {
-        "retry_on" | "abort_on" | "uncounted" if is_policy => {
-            "it is not part of a bare policy: remove it, or read a `RetryConfig`".to_owned()
+    let why = match word {
+        "retry_on" | "abort_on" | "uncounted" => {
+            "it is not part of a bare policy: remove it, or read a `RetryConfig`"
         }
-        "on_failure" if is_policy => {
+        "on_failure" => {
             "it is code: remove it here and write it in the attribute, as in `on_failure = \
              fallback(f)`"
-                .to_owned()
         }
-        _ => match key_meant(word, known, TABLES)? {
-            meant if meant == "attempts" && counts_retries(word) => {
-                "`attempts` counts all calls, including the first, so it is one more than the \
-                 number of retries"
-                    .to_owned()
-            }
-            meant => format!("did you mean `{meant}`?"),
-        },
-    })
+        "breaker" | "circuit_breaker" | "quota" => {
+            "it is not part of a policy: move it to a table of its own, a `BreakerConfig`"
+        }
+        "enabled" | "disabled" => "remove it: a policy that never retries has 1 as its `attempts`",
+        word if counts_retries(word) => {
+            "`attempts` counts all calls, including the first, so it is one more than the number \
+             of retries"
+        }
+        _ => "",
+    };
+    if is_policy && !why.is_empty() {
+        return format!(": {why}");
+    }
+    let meant = key_meant(word, known, TABLES);
+    let all = "the documentation of the type that is read";
+    instead(word, meant.as_deref(), known, all)
 }
 
 /// Returns the owner of a setting that is not part of a policy: a breaker or a quota.
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn key_that_is_like_no_other_lists_them() {
-        assert_meant::<Policy>(r#"{ "zzz": 1 }"#, "unknown field `zzz`, expected one of");
+    fn key_that_is_like_no_other_lists_the_nearest() {
+        assert_meant::<Policy>(r#"{ "zzz": 1 }"#, "unknown key `zzz`; the nearest are `hedge`, ");
     }
 }

@@ -23,7 +23,7 @@ use crate::policy::Attempts;
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
-use crate::suggest::{shortened, unknown_word};
+use crate::suggest::{number_meant, shortened, unknown_word};
 
 /// The kind of a value: the forms in which it may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl ValueKind {
         match (self, text) {
             (Self::Attempts, "unlimited") => Ok(ParsedValue::Attempts(Attempts::Unlimited)),
             (Self::Bound, "unlimited") => Ok(ParsedValue::Bound(Bound::Unlimited)),
-            (Self::Attempts, number) if number.trim().parse::<u32>().is_ok() => {
+            (Self::Attempts | Self::Count, number) if number.trim().parse::<u32>().is_ok() => {
                 Err(E::custom(format!(
                     "\"{number}\" is a text: write the number `{}`, without quotes",
                     number.trim()
@@ -152,7 +152,7 @@ impl ValueKind {
             }
             (Self::Attempts, word) => Err(unknown_word(word, &["unlimited"], &self)),
             (Self::Share, text) => Err(E::custom(
-                number_meant(text)
+                number_instead(text)
                     .unwrap_or_else(|| format!("\"{text}\": expected {}", self.expected())),
             )),
             (Self::Count, text) => {
@@ -323,14 +323,10 @@ impl ParsedValue {
 }
 
 /// Returns the message for a text that stands for a number.
-fn number_meant(text: &str) -> Option<String> {
-    let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
-    let (number, divisor) = percent.unwrap_or((text, 1.0));
-    let number = number.trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
-    let number = number / divisor;
-    let is_number = text.trim().parse::<f64>().is_ok();
-    let unquoted = if is_number { ", without quotes" } else { "" };
-    Some(format!("\"{text}\" is a text: write the number `{number:?}`{unquoted}"))
+fn number_instead(text: &str) -> Option<String> {
+    let number = number_meant(text)?;
+    let unquoted = if text.trim().parse::<f64>().is_ok() { ", without quotes" } else { "" };
+    Some(format!("\"{text}\" is a text: write the number `{number}`{unquoted}"))
 }
 
 fn jitter<E: Error>(text: &str) -> Result<Jitter, E> {
@@ -351,10 +347,14 @@ fn jitter<E: Error>(text: &str) -> Result<Jitter, E> {
     if let Some(range) = Jitter::parse_range(text) {
         return range.map_err(E::custom);
     }
-    match (NAMED.into_iter().find(|jitter| jitter.name() == text), number_meant(text)) {
+    match (NAMED.into_iter().find(|jitter| jitter.name() == text), number_instead(text)) {
         (Some(jitter), _) => Ok(jitter),
         (None, Some(number)) => Err(E::custom(number)),
-        (None, None) => Err(unknown_word(text, &NAMED.map(Jitter::name), &ValueKind::Jitter)),
+        (None, None) => Err(unknown_word(
+            text,
+            &["true", "false", "none", "full", "equal", "decorrelated"],
+            &ValueKind::Jitter,
+        )),
     }
 }
 

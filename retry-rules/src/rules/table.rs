@@ -124,7 +124,7 @@ rules! {
             when written.contains(Field::Backoff) && is_decorrelated(policy);
 
         rule JitterFactorOutOfRange of [jitter_factor jitter]
-            message ["a jitter factor must be between 0.0 and 1.0: write " (jitter = 0.3) " for ±30 %"]
+            message ["a jitter factor must be between 0.0 and 1.0: write `0.3` for ±30 %"]
             when jitter_out_of_range(policy);
 
         rule JitterFactorAlone of [jitter_factor]
@@ -246,7 +246,7 @@ rules! {
 
         rule FailureRateOutOfRange of [failure_rate]
             message ["a failure rate must be above 0.0 and at most 1.0: \
-                  write " (failure_rate = 0.5) " for half of the calls"]
+                  write `0.5` for half of the calls"]
             when matches!(breaker.failure_rate, Some(rate) if !is_share(rate));
 
         rule WindowTwice of [window_time window_calls]
@@ -288,8 +288,8 @@ rules! {
             when matches!(breaker.slow_calls, Some(slow) if slow.longer_than.is_zero());
 
         rule SlowRateOutOfRange of [slow_rate slow_call]
-            message ["a rate of slow calls must be above 0.0 and at most 1.0, and needs " (slow_call) ": \
-                  write " (slow_call = "2s") " and " (slow_rate = 0.5)]
+            message ["a rate of slow calls must be above 0.0 and at most 1.0: \
+                  write `0.5` for half of the calls"]
             when matches!(breaker.slow_calls, Some(slow) if !is_share(slow.rate));
 
         rule SlowCallAlone of [slow_call slow_rate]
@@ -308,7 +308,7 @@ rules! {
 
         rule TimeoutGrowthOutOfRange of [timeout_growth]
             message ["an open time must grow by a factor of at least 1.0: \
-                  write " (timeout_growth = 2.0) " to double it each time the breaker opens again"]
+                  write `2.0` to double it each time the breaker opens again"]
             when !(breaker.timeout_growth >= 1.0 && breaker.timeout_growth.is_finite());
 
         rule MaxTimeoutNotAboveTimeout of [max_timeout timeout_growth timeout]
@@ -323,7 +323,7 @@ rules! {
 
         rule TimeoutJitterOutOfRange of [timeout_jitter]
             message [(timeout_jitter) " must be between 0.0 and 1.0: \
-                  write " (timeout_jitter = 0.2) " for up to 20 % longer"]
+                  write `0.2` for up to 20 % longer"]
             when !(breaker.timeout_jitter >= 0.0 && breaker.timeout_jitter <= 1.0);
 
         rule HalfOpenRequestsZero of [half_open_requests]
@@ -332,8 +332,8 @@ rules! {
             when breaker.half_open_requests == 0;
 
         rule HalfOpenForZero of [half_open_for]
-            message ["after 0s the first successful probe would close the breaker: write " (success_threshold = 1)
-                  " for that, or a time, such as " (half_open_for = "5m")]
+            message ["after 0s the first successful probe would close the breaker: write a time, such as "
+                  (half_open_for = "5m") ", or " (success_threshold = 1) " in its place"]
             when matches!(breaker.half_open_for, Some(time) if time.is_zero());
 
         rule StageTimeZero of [stage_time]
@@ -379,13 +379,12 @@ rules! {
             when cheapest(quota) > 0 && quota.success_refund >= cheapest(quota);
 
         rule RefillOutOfRange of [refill_per_sec]
-            message ["a refill is a finite number of tokens, 0 or more: write one such as " (refill_per_sec = 0.5)
-                  ", or leave it out"]
+            message ["a refill is a finite number of tokens, 0 or more: write one such as `0.5`, or leave it out"]
             when !(quota.refill_per_sec >= 0.0 && quota.refill_per_sec.is_finite());
 
         rule ShareOutOfRange of [share]
             message ["a share of the calls must be above 0.0 and at most 1.0: \
-                  write " (share = 0.2) " for one retry in five calls"]
+                  write `0.2` for one retry in five calls"]
             when matches!(quota.share, Some(share) if !is_share(share));
     }
 }

@@ -26,7 +26,7 @@ pin_project_lite::pin_project! {
 #[diagnostic::on_unimplemented(
     message = "`cancel` takes a future, which ends the call once it is ready, not a `{Self}`",
     label = "this is not a future",
-    note = "of a `CancellationToken`, write `cancel = stop.cancelled()`; of a `Notify`, `cancel = stop.notified()`",
+    note = "of a `CancellationToken`, this is `stop.cancelled()`; of a `Notify`, `stop.notified()`",
     note = "of a flag that other code sets, make one of these"
 )]
 pub trait CancelSignal: Future {}

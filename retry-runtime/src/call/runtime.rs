@@ -153,7 +153,7 @@ impl<N: Number + ?Sized> Number for &N {
 #[diagnostic::on_unimplemented(
     message = "a delay must be a `Duration`, not a `{Self}`",
     label = "this is not a `Duration`",
-    note = "for a number, write `Duration::from_millis(…)`; give an `Option` a default: \
+    note = "`Duration::from_millis` makes one of a number; give an `Option` a default: \
             `self.delay.unwrap_or(…)`"
 )]
 pub trait Delay {
@@ -179,7 +179,7 @@ impl<D: Delay + ?Sized> Delay for &D {
 #[diagnostic::on_unimplemented(
     message = "a bound must be a `Duration` or an `Option<Duration>`, not a `{Self}`",
     label = "this is neither",
-    note = "for a number, write `Duration::from_millis(…)`"
+    note = "`Duration::from_millis` makes one of a number"
 )]
 pub trait MaybeBound {
     /// The limit.

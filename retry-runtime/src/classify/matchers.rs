@@ -184,8 +184,8 @@ impl core::error::Error for InvalidPattern {}
     message = "`{Self}` is not a list of matchers",
     label = "expected a list, such as `[network, timeout]`",
     note = "the matchers are in `retry_runtime::matchers`, and without quotation marks",
-    note = "to retry the errors for which a closure returns true, write `.when(|error| …)` instead, or \
-            `.retry_when(|error| …)` for a `Workflow`"
+    note = "to retry the errors for which a closure returns true, use `.when(f)` instead, or \
+            `.retry_when(f)` of a `Workflow`"
 )]
 pub trait Matchers {
     /// Collects them.

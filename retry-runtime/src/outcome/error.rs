@@ -402,10 +402,10 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
     message = "`timeout`, `deadline` and `breaker` can end a call without an error of its body, and \
                `{E}` cannot represent that",
     label = "return `Result<…, retry_runtime::RetryError<{E}>>`; or, if this is your own type, \
-             write `impl From<retry_runtime::Interrupted> for {E}`",
+             implement `From<retry_runtime::Interrupted>` for it",
     note = "a `RetryError` also holds the reason and the number of attempts, and its `into_last()` is \
-            an `Option<{E}>`; to return another error, write `map_error = |error: \
-            RetryError<{E}>| …`",
+            an `Option<{E}>`; a type that is `From<RetryError<{E}>>` is returned with `map_error = \
+            |error: retry_runtime::RetryError<{E}>| error.into()`",
     note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can represent it \
             already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
             of that client, `http::StatusCode` with the feature `http`, and a type parameter with \

@@ -1,7 +1,7 @@
 //! Overrides from the environment: one variable for each key of a function.
 
 use retry_rules::file::KEYS;
-use retry_rules::suggest::{nearest, or_else, shortened};
+use retry_rules::suggest::{nearest, shortened};
 
 use super::error::OverridesError;
 use super::layer::Checked;
@@ -100,8 +100,10 @@ impl Variables {
 
     fn unknown(&self, prefix: &str, rest: &str) -> String {
         let rest = &*shortened(rest);
-        let written = self.0.iter().map(|(written, ..)| written.as_str());
-        let meant = nearest(&rest.to_uppercase(), written);
+        let mut written = self.0.iter().map(|(written, ..)| written);
+        if let Some(capital) = written.find(|written| **written == rest.to_uppercase()) {
+            return format!("`{prefix}{rest}` is not in capitals: write `{prefix}{capital}`");
+        }
         let all = Target::all();
         // The longest match: `shop.order` rather than `shop`.
         let longest = all.iter().filter_map(|target| {
@@ -113,13 +115,17 @@ impl Variables {
                 return format!("`{prefix}{rest}`, for `{}`: {why}", target.name());
             }
         }
-        let meant = or_else(meant.map(|meant| format!("{prefix}{meant}")).as_deref());
-        let keys: Vec<_> = KEYS.iter().map(|key| format!("`{}`", capitals(key))).collect();
-        format!(
-            "unknown variable `{prefix}{rest}`{meant}after `{prefix}` comes a function's name in \
-             capitals, or ALL, and then one of {}",
-            keys.join(", ")
-        )
+        let form = format!(
+            ": a function in capitals and its key follow `{prefix}`, as in `{prefix}ALL_ATTEMPTS`"
+        );
+        // The same key of a function whose name is near.
+        let meant = self.0.iter().find(|(_, target, key)| {
+            let name = rest.strip_suffix(&format!("_{}", capitals(key)));
+            name.is_some_and(|name| nearest(name, [spelling(*target).as_str()]).is_some())
+        });
+        let instead =
+            meant.map_or(form, |(meant, ..)| format!(": did you mean `{prefix}{meant}`?"));
+        format!("unknown variable `{prefix}{rest}`{instead}")
     }
 }
 

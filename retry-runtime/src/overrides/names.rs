@@ -2,7 +2,7 @@
 
 use retry_rules::file::KEYS;
 use retry_rules::foreign_names::{RETRY, counts_retries};
-use retry_rules::suggest::{self, nearest, or_else, shortened};
+use retry_rules::suggest::{instead, key_meant, nearest, shortened};
 
 use crate::site::registry;
 
@@ -47,9 +47,6 @@ impl Target {
 }
 
 fn unknown_function(word: &str, names: &[&str]) -> String {
-    /// The longest list that is still useful to someone looking for a name.
-    const SHORT: usize = 12;
-
     if names.is_empty() {
         return format!(
             "unknown function `{word}`: no function with #[retry] is linked into this program"
@@ -61,14 +58,17 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     let ends_so =
         |name: &&&str| dotted(name).strip_suffix(&wanted).is_some_and(|path| path.ends_with('.'));
     let begins_so = |name: &&&str| dotted(name).starts_with(&format!("{wanted}."));
+    // Functions that stand side by side begin alike: their own names have to be near as well.
+    let own = |text: &str| dotted(text).rsplit('.').next().map(str::to_owned).unwrap_or_default();
+    let is_near = |name: &&&str| nearest(&own(word), [own(name).as_str()]).is_some();
     let mut meant = names.iter().filter(|name| begins_so(name) || ends_so(name)).copied();
-    let meant = meant.next().or_else(|| nearest(word, names.iter().copied()));
-    let known = if names.len() <= SHORT {
-        format!("the functions with #[retry] are {}", listed(names))
+    let meant = meant.next().or_else(|| nearest(word, names.iter().filter(is_near).copied()));
+    let instead = if word.contains('*') || KEYS.contains(&word) {
+        ": settings are below the name of one function, or below `\"*\"` for all".to_owned()
     } else {
-        format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names.len())
+        instead(word, meant, names, "`retry_runtime::sites()`")
     };
-    format!("unknown function `{word}`{}{known}", or_else(meant))
+    format!("unknown function `{word}`{instead}")
 }
 
 /// Options of the attribute that are code, and not part of a policy.
@@ -91,9 +91,8 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
     }
     if CODE.contains(&word) {
         return Err(format!(
-            "`{word}` cannot be changed while the program runs: it is compiled into the function; \
-             the keys that can be changed are {}",
-            listed(&KEYS)
+            "`{word}` cannot be changed while the program runs, because it is compiled into the \
+             function: remove it here"
         ));
     }
     if counts_retries(word) {
@@ -103,13 +102,9 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
         ));
     }
     let word = &*shortened(word);
-    let meant = or_else(suggest::key_meant(word, &KEYS, &[RETRY]).as_deref());
-    Err(format!("unknown key `{word}`{meant}the keys are {}", listed(&KEYS)))
-}
-
-/// `` `a`, `b` ``
-pub(super) fn listed(words: &[&str]) -> String {
-    format!("`{}`", words.join("`, `"))
+    let meant = key_meant(word, &KEYS, &[RETRY]);
+    let all = "the documentation of `Overrides`";
+    Err(format!("unknown key `{word}`{}", instead(word, meant.as_deref(), &KEYS, all)))
 }
 
 #[cfg(test)]
@@ -128,24 +123,30 @@ mod tests {
     #[test]
     fn an_unknown_function_is_refused_with_the_known_ones() {
         let few = ["shop::order", "shop::pay"];
-        assert_eq!(
-            unknown_function("pay", &few),
-            "unknown function `pay`: did you mean `shop::pay`? \
-             the functions with #[retry] are `shop::order`, `shop::pay`"
-        );
-        assert_eq!(
-            unknown_function("stock", &few),
-            "unknown function `stock`; the functions with #[retry] are `shop::order`, `shop::pay`"
-        );
-        assert_eq!(
-            unknown_function("shop::ordr", &["shop::order"; 13]),
-            "unknown function `shop::ordr`: did you mean `shop::order`? \
-             `retry_runtime::sites()` lists the 13 functions with #[retry]"
-        );
-        assert_eq!(
-            unknown_function("billing", &["billing.fetch"]),
-            "unknown function `billing`: did you mean `billing.fetch`? the functions with #[retry] are `billing.fetch`"
-        );
+        let many = ["shop::order"; 13];
+        for (word, names, instead) in [
+            ("pay", &few[..], ": did you mean `shop::pay`?"),
+            ("stock", &few, ": expected one of `shop::order`, `shop::pay`"),
+            // As near as a misspelling, but another function.
+            ("shop::buy", &few, ": expected one of `shop::order`, `shop::pay`"),
+            ("shop::ordr", &many, ": did you mean `shop::order`?"),
+            ("billing", &["billing.fetch"], ": did you mean `billing.fetch`?"),
+            (
+                "shop::*",
+                &few,
+                ": settings are below the name of one function, or below `\"*\"` for all",
+            ),
+            (
+                "attempts",
+                &few,
+                ": settings are below the name of one function, or below `\"*\"` for all",
+            ),
+        ] {
+            assert_eq!(
+                unknown_function(word, names),
+                format!("unknown function `{word}`{instead}")
+            );
+        }
         assert_eq!(
             unknown_function("pay", &[]),
             "unknown function `pay`: no function with #[retry] is linked into this program"

@@ -16,7 +16,7 @@ use crate::test_hooks::{self, TestHooks};
     message = "`breaker = …` takes a `CircuitBreaker`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
     label = "this is not a circuit breaker",
     note = "declare `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());`, or a field `breaker: Arc<CircuitBreaker>`, which needs no `Mutex`; in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing",
-    note = "or write `breaker(failure_threshold = 5)` for a breaker of this function alone, `breaker = HOSTS.of(host)` for the breaker of a key in a family (`Breakers<K>`), and `quota = …` for a `RetryQuota`"
+    note = "or write `breaker(failure_threshold = 5)` for a breaker of this function alone; the breaker of a key in a family (`Breakers<K>`) is `HOSTS.of(host)`, and a `RetryQuota` belongs to `quota`"
 )]
 pub trait AsBreaker {
     /// Returns the breaker.
@@ -47,7 +47,7 @@ pub trait AsBreaker {
 #[diagnostic::on_unimplemented(
     message = "`quota = …` takes a `RetryQuota`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
     label = "this is not a retry quota",
-    note = "a `CircuitBreaker` is given as `breaker = …`; otherwise, write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
+    note = "a `CircuitBreaker` belongs to `breaker`; otherwise, write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
 )]
 pub trait AsQuota {
     /// Returns the quota.
@@ -128,7 +128,7 @@ stands_for!(AsQuota RetryQuota quota);
 #[diagnostic::on_unimplemented(
     message = "each use of a constant is a `{Self}` of its own, so that calls do not share it: declare a `static`",
     label = "this constant is not a `static`",
-    note = "write `static DB: CircuitBreaker = …;` outside of the `impl`, and `breaker = DB`"
+    note = "declare it outside of the `impl`, as in `static DB: CircuitBreaker`, for `breaker = DB`"
 )]
 pub trait SharedConstant<T: ?Sized> {
     /// The reference to it.

@@ -267,7 +267,7 @@ retry_rules::partial_debug!([K] Breakers<K>, |self| {
 #[diagnostic::on_unimplemented(
     message = "the keys of this family of breakers are of type `{K}`, not `{Self}`",
     label = "not a key of this family",
-    note = "write `HOSTS.of(&key)` with a key of type `{K}`; a family of `String` also takes a `&str`, written as `HOSTS.of(host)`",
+    note = "as in `HOSTS.of(&key)`, with a key of type `{K}`; a family of `String` also takes a `&str`, as in `HOSTS.of(host)`",
     note = "or declare the family with keys of another type that is `Clone + Display + Eq + Hash`"
 )]
 pub trait FamilyKey<K> {

@@ -179,9 +179,14 @@ impl policy_source::ConfigSource for RetryConfig {
 
 impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        RetryKeys::deserialize(deserializer)?.finish(Style::Command).map_err(D::Error::custom)
+        let keys = RetryKeys { draft: Draft::sound(), ..RetryKeys::default() };
+        let keys = file::read(keys, SETTINGS, deserializer)?;
+        keys.finish(Style::Command).map_err(D::Error::custom)
     }
 }
+
+/// The description of a map of retry settings.
+const SETTINGS: &str = "a map of retry settings, such as one with `attempts`";
 
 /// The keys of a [`RetryConfig`] that have been read, but not yet checked.
 #[doc(hidden)]
@@ -219,11 +224,7 @@ impl Keys for RetryKeys {
 
 impl<'de> Deserialize<'de> for RetryKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        file::read(
-            Self::default(),
-            "a map of retry settings, such as one with `attempts`",
-            deserializer,
-        )
+        file::read(Self::default(), SETTINGS, deserializer)
     }
 }
 

@@ -285,7 +285,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("abort_on: netwrok", &["did you mean `network`"]),
     ("backoff: exponential(3.0)", &["`3.0` needs the name", "`exponential(base = 2.0)`"]),
     ("backoff: { exponential: 3 }", &["line 1 column 25: expected mapping"]),
-    ("http: { attempts: 5 }", &["unknown field `http`, expected one of attempts"]),
+    ("http: { attempts: 5 }", &["unknown key `http`; the nearest are"]),
     ("failure_threshold: 5", &["a setting of a breaker"]),
     ("retry_on: []", &["retry_on", "network"]),
     ("retry_on: [netwrok]", &["netwrok", "network"]),
@@ -299,8 +299,15 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("retry_on: [503]", &["write `server_error`"]),
     ("retry_on: [pattern: '(']", &["regular expression", "("]),
     ("retry_on: [exit_code: 75]", &["`exit_code` is for steps of workflow files"]),
-    ("attempts: 0\nmax_delay: 500ms", &["at least 1", "`max_delay` (500ms)"]),
+    ("attempts: 0\nmax_delay: 500ms", &["at least 1"]),
     ("jitter: 30%", &["write the number `0.3`"]),
+    ("jitter: \"on\"", &["did you mean `true`?"]),
+    ("jitter: full\nbudget: 1m\nattempts: 0", &["line 3", "at least 1"]),
+    ("max_delay: \"1,5s\"", &["write `\"1.5s\"`"]),
+    ("max_delay: \"00:00:02\"", &["write `\"0h 0m 2s\"`"]),
+    ("enabled: false", &["unknown key `enabled`: remove it"]),
+    ("breaker: { failure_rate: 0.5 }", &["move it to a table of its own"]),
+    ("retry_on: [{ regex: busy }]", &["did you mean `pattern`?"]),
     ("attempts: -1", &["`unlimited` together with a bound, such as a `max_elapsed` of \"10m\""]),
 ];
 
@@ -469,12 +476,13 @@ fn mistakes_in_breakers_and_quotas_are_reported_with_a_cure() {
     for (text, words) in [
         ("failure_threshold: 0", "`failure_threshold`"),
         ("failure_threshold: -1", "a whole number such as 3"),
-        ("failure_rate: 50", "`failure_rate: 0.5`"),
+        ("timeout: 5s\nfailure_rate: 50", "line 2 column 15: a failure rate"),
+        ("failure_rate: 50", "write `0.5`"),
         ("window_calls: 10\nwindow_time: 10s", "remove `window_calls` or `window_time`"),
         ("window_time: 10s", "`failure_rate: 0.5`"),
         ("slow_call: 2s", "write `slow_call: \"2s\"` and `slow_rate: 0.5`"),
         ("slow_rate: 0.5", "`slow_call` and `slow_rate` go together"),
-        ("slow_call: 2s\nslow_rate: 2.0", "`slow_rate: 0.5`"),
+        ("slow_call: 2s\nslow_rate: 2.0", "write `0.5`"),
         ("timeout: 30", "\"30s\""),
         ("timeout: 0s", "`timeout: \"30s\"`"),
         ("max_timeout: 5m", "`timeout_growth: 2.0`"),
@@ -491,7 +499,7 @@ fn mistakes_in_breakers_and_quotas_are_reported_with_a_cure() {
     for (text, words) in [
         ("capacity: 1", "raise `capacity`"),
         ("retry_cost: 0", "at least 1"),
-        ("refill_per_sec: -1", "`refill_per_sec: 0.5`"),
+        ("refill_per_sec: -1", "write one such as `0.5`"),
         ("cost: 5", "retry_cost"),
     ] {
         let complaint = complaint::<QuotaConfig>(text);

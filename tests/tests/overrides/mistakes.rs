@@ -6,28 +6,18 @@ use crate::support::{alone, attempts_of_fetch, names, of, vars, wrong, wrong_yam
 
 #[test]
 fn an_unknown_name_or_key_is_reported_with_its_place() {
-    const KEYS: &str = "`attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
-                        `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `max_retry_after`, `timeout`, `hedge`, `max_hedges`";
-
-    let known = format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names());
     for (text, complaint) in [
         (
             "billing.pay:\n  attempts: 2\nbilling.fetc:\n  attempts: 2\n",
-            format!(
-                "error: line 3 column 1: unknown function `billing.fetc`: did you mean `billing.fetch`? {known}"
-            ),
+            "error: line 3 column 1: unknown function `billing.fetc`: did you mean `billing.fetch`?".to_owned(),
         ),
         (
             "fetch:\n  attempts: 2\n",
-            format!(
-                "error: line 1 column 1: unknown function `fetch`: did you mean `billing.fetch`? {known}"
-            ),
+            "error: line 1 column 1: unknown function `fetch`: did you mean `billing.fetch`?".to_owned(),
         ),
         (
             "billing.fetch:\n  jitter: true\n  atempts: 2\n",
-            format!(
-                "error: line 3 column 3: unknown key `atempts`: did you mean `attempts`? the keys are {KEYS}"
-            ),
+            "error: line 3 column 3: unknown key `atempts`: did you mean `attempts`?".to_owned(),
         ),
         (
             "billing.fetch:\n  retries: 2\n",
@@ -37,31 +27,23 @@ fn an_unknown_name_or_key_is_reported_with_its_place() {
         ),
         (
             "billing.fetch:\n  multiplier: 2\n",
-            format!(
-                "error: line 2 column 3: unknown key `multiplier`: did you mean `backoff: {{ \
-                 exponential: {{ base: 2.0 }} }}`? the keys are {KEYS}"
-            ),
+            "error: line 2 column 3: unknown key `multiplier`: did you mean `backoff: { \
+                 exponential: { base: 2.0 } }`?".to_owned(),
         ),
         (
             "billing.fetch:\n  retry_on: [network]\n",
-            format!(
-                "error: line 2 column 3: `retry_on` cannot be changed while the program runs: it \
-                 is compiled into the function; the keys that can be changed are {KEYS}"
-            ),
+            "error: line 2 column 3: `retry_on` cannot be changed while the program runs, \
+                 because it is compiled into the function: remove it here".to_owned(),
         ),
         (
             "billing.fetch:\n  uncounted: [rate_limit]\n",
-            format!(
-                "error: line 2 column 3: `uncounted` cannot be changed while the program runs: it \
-                 is compiled into the function; the keys that can be changed are {KEYS}"
-            ),
+            "error: line 2 column 3: `uncounted` cannot be changed while the program runs, \
+                 because it is compiled into the function: remove it here".to_owned(),
         ),
         (
             "billing.fetch:\n  attempts: 2\n  on_failure: stop\n",
-            format!(
-                "error: line 3 column 3: `on_failure` cannot be changed while the program runs: it \
-                 is compiled into the function; the keys that can be changed are {KEYS}"
-            ),
+            "error: line 3 column 3: `on_failure` cannot be changed while the program runs, \
+                 because it is compiled into the function: remove it here".to_owned(),
         ),
     ] {
         assert_eq!(wrong_yaml(text), complaint, "{text}");
@@ -170,12 +152,10 @@ fn all_mistakes_of_a_list_are_reported() {
         ("billing.pay", "retry_budget", "6s"),
     ]);
     let told: Vec<_> = told.lines().collect();
-    assert!(told[0].starts_with(
-        "unknown function `billing.fetc`: did you mean `billing.fetch`? `retry_runtime::sites()` lists the "
-    ));
-    assert!(told[1].starts_with(
-        "`billing.fetch`: unknown key `atempts`: did you mean `attempts`? the keys are"
-    ));
+    assert!(told[0].starts_with("unknown function `billing.fetc`: did you mean `billing.fetch`?"));
+    assert!(
+        told[1].starts_with("`billing.fetch`: unknown key `atempts`: did you mean `attempts`?")
+    );
     assert_eq!(
         told[2..],
         [
@@ -200,25 +180,21 @@ fn all_mistakes_of_a_list_are_reported() {
     );
 }
 
-/// The end of the message about a variable that is not one.
-const VARIABLES: &str = "after `RETRY_` comes a function's name in capitals, or ALL, and then one of \
-    `ATTEMPTS`, `MAX_ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, `MAX_DELAY`, `FIRST_DELAY`, `JITTER`, \
-    `JITTER_FACTOR`, `RETRY_BUDGET`, `BUDGET`, `DEADLINE`, `MAX_ELAPSED`, `MAX_RETRY_AFTER`, \
-    `TIMEOUT`, `HEDGE`, `MAX_HEDGES`";
-
 #[test]
 fn an_unknown_variable_is_reported_with_the_nearest_one() {
-    for (variable, meant) in [
-        ("RETRY_BILLING_FETC_ATTEMPTS", "RETRY_BILLING_FETCH_ATTEMPTS"),
-        ("RETRY_BILLING_FETCH_attempts", "RETRY_BILLING_FETCH_ATTEMPTS"),
-        ("RETRY_ATTEMPTS", "RETRY_ALL_ATTEMPTS"),
+    let form = ": a function in capitals and its key follow `RETRY_`, as in `RETRY_ALL_ATTEMPTS`";
+    for (variable, complaint) in [
+        ("RETRY_BILLING_FETC_ATTEMPTS", ": did you mean `RETRY_BILLING_FETCH_ATTEMPTS`?"),
+        ("RETRY_ATTEMPTS", form),
+        ("RETRY_?", form),
     ] {
-        let complaint =
-            format!("unknown variable `{variable}`: did you mean `{meant}`? {VARIABLES}");
+        let complaint = format!("unknown variable `{variable}`{complaint}");
         assert_eq!(vars([(variable, "2")]).unwrap_err(), complaint);
     }
-    let complaint = format!("unknown variable `RETRY_?`; {VARIABLES}");
-    assert_eq!(vars([("RETRY_?", "1")]).unwrap_err(), complaint);
+    assert_eq!(
+        vars([("RETRY_BILLING_FETCH_attempts", "2")]).unwrap_err(),
+        "`RETRY_BILLING_FETCH_attempts` is not in capitals: write `RETRY_BILLING_FETCH_ATTEMPTS`"
+    );
 }
 
 #[test]
@@ -228,9 +204,7 @@ fn a_mistake_in_the_environment_is_reported_with_its_variable() {
             "RETRY_BILLING_FETCH_MAX_INTERVAL",
             "2s",
             "`RETRY_BILLING_FETCH_MAX_INTERVAL`, for `billing.fetch`: unknown key `max_interval`: \
-             did you mean `max_delay`? the keys are `attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, \
-             `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, `deadline`, \
-             `max_elapsed`, `max_retry_after`, `timeout`, `hedge`, `max_hedges`",
+             did you mean `max_delay`?",
         ),
         (
             "RETRY_BILLING_FETCH_MAX_RETRIES",
@@ -243,10 +217,7 @@ fn a_mistake_in_the_environment_is_reported_with_its_variable() {
             "RETRY_BILLING_FETCH_RETRY_ON",
             "network",
             "`RETRY_BILLING_FETCH_RETRY_ON`, for `billing.fetch`: `retry_on` cannot be changed \
-             while the program runs: it is compiled into the function; the keys that can be \
-             changed are `attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, \
-             `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, `deadline`, \
-             `max_elapsed`, `max_retry_after`, `timeout`, `hedge`, `max_hedges`",
+             while the program runs, because it is compiled into the function: remove it here",
         ),
         (
             "RETRY_BILLING_FETCH_MAX_DELAY",

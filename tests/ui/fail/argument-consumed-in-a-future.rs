@@ -46,3 +46,5 @@ where
 }
 
 fn main() {}
+
+// cured 41: FnOnce => {}

@@ -14,3 +14,5 @@ async fn send() -> Result<u32, RetryError<String>> {
 }
 
 fn main() {}
+
+// cured 11: quota = DB => quota = OUTBOUND

@@ -13,3 +13,5 @@ async fn send() -> io::Result<()> {
 }
 
 fn main() {}
+
+// remains: `breaker = …` takes a `CircuitBreaker`

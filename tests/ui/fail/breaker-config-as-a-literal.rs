@@ -9,3 +9,6 @@ fn quota() -> QuotaConfig {
 }
 
 fn main() {}
+
+// cured 4: BreakerConfig { failure_threshold: 8, ..Default::default() } => {}
+// cured 8: QuotaConfig { capacity: 100, ..Default::default() } => {}

@@ -18,3 +18,5 @@ async fn fetch_by_path() -> io::Result<()> {
 }
 
 fn main() {}
+
+// cured 15: retry_runtime::CircuitBreaker::new("db", retry_runtime::BreakerConfig::new()) => DB

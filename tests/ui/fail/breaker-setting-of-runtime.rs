@@ -12,3 +12,6 @@ impl Client {
 }
 
 fn main() {}
+
+// cured 8: breaker(failure_threshold = self.failures, timeout = "30s") => {}
+// cured 8: failures: u32 => breaker: CircuitBreaker

@@ -27,3 +27,5 @@ async fn fetch_1() -> Result<u32, Failure> {
 }
 
 fn main() {}
+
+// remains: `timeout`, `deadline` and `breaker` can end a call

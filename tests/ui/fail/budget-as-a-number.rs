@@ -11,3 +11,5 @@ async fn by_share() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// remains: the first wait already exceeds this budget

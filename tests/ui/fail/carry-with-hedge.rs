@@ -7,3 +7,5 @@ async fn store(mut items: Vec<u8>) -> Result<(), String> {
 }
 
 fn main() {}
+
+// cured 3: carry(items) => {}

@@ -12,3 +12,5 @@ async fn drain(items: &mut Vec<u8>) -> Result<(), String> {
 }
 
 fn main() {}
+
+// cured 3: items: Vec => {}: Vec

@@ -15,3 +15,6 @@ impl fmt::Display for Failure {
 }
 
 fn main() {}
+
+// cured 8: #[classify(status = code)] => {}
+// cured 8: => impl Failure { fn judge(&self) -> Class { Class::NETWORK } }

@@ -8,3 +8,5 @@ async fn store(ref mut items: Vec<u8>) -> Result<(), String> {
 }
 
 fn main() {}
+
+// cured 3: ref mut items => {}

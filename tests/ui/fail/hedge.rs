@@ -83,3 +83,5 @@ async fn quoted_percentile() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// cured 66: policy = HEDGED => policy = HEDGED, {}

@@ -16,3 +16,5 @@ async fn ship(orders: Vec<Order>) -> Result<(), WorkflowError> {
 }
 
 fn main() {}
+
+// cured 10: #[derive(serde::Serialize)] => {}

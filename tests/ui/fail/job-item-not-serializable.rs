@@ -15,3 +15,5 @@ async fn ship(orders: Vec<Order>) -> Result<(), WorkflowError> {
 }
 
 fn main() {}
+
+// cured 9: struct Order => {} struct Order

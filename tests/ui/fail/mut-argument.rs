@@ -55,3 +55,7 @@ async fn constant(mut id: u32) -> Result<u32, String> {
 }
 
 fn main() {}
+
+// cured 17: clone(name) => clone(name, ids)
+// cured 36: ref mut rest => {0}
+// cured 36: #[retry] => #[retry({1})]

@@ -14,3 +14,7 @@ mod prelude {
 static DB: CircuitBreaker = CircuitBreaker::new("db", CircuitBreakerConfig::new());
 
 fn main() {}
+
+// cured 3: by hand
+// cured 6: use retry_runtime::prelude::*; => {}
+// remains: use of deprecated type alias

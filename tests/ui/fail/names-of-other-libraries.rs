@@ -34,3 +34,10 @@ async fn breakers() -> std::io::Result<u32> {
 }
 
 fn main() {}
+
+// remains: `Failure::Fatal` is not a matcher
+// remains: `attempts = 1` never retries
+// remains: unknown jitter
+// remains: a duration needs a unit
+// remains: cannot find
+// remains: closure is expected to take 1 argument

@@ -10,3 +10,5 @@ async fn fetch() -> std::io::Result<()> {
 const HTTP: Policy = policy!(attempts = 3, failure_rate = 0.5);
 
 fn main() {}
+
+// cured 5: breaker = DB, failure_threshold = 8 => {}

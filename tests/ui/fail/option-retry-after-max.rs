@@ -6,3 +6,5 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// remains: a duration needs a unit

@@ -16,3 +16,5 @@ async fn of_a_breaker() -> std::io::Result<u32> {
 }
 
 fn main() {}
+
+// remains: a duration needs a unit

@@ -16,3 +16,5 @@ fn literal() -> Policy {
 }
 
 fn main() {}
+
+// cured 15: Policy { attempts: 5, ..Default::default() } => {}

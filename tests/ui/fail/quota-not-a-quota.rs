@@ -8,3 +8,5 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// cured 5: static OUTBOUND: u32 = 5; => {0}

@@ -16,3 +16,6 @@ async fn variant() -> Result<u32, std::io::Error> {
 }
 
 fn main() {}
+
+// remains: cannot find type `ApiError`
+// remains: `server_error` is part of `transient`

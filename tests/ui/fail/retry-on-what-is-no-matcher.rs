@@ -45,3 +45,6 @@ async fn fetch_5() -> Result<u32, Failure> {
 }
 
 fn main() {}
+
+// cured 17: Failure::is_transient => [{}]
+// cured 22: |error| error.is_transient() => [{}]

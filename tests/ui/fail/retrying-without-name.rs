@@ -7,3 +7,5 @@ async fn connect() -> io::Result<()> {
 }
 
 fn main() {}
+
+// cured 6: attempts = 3 => {}, attempts = 3

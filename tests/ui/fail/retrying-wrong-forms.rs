@@ -14,3 +14,5 @@ async fn connect(body: Vec<u8>) -> io::Result<()> {
 }
 
 fn main() {}
+
+// cured 8: |one, two| => {}

@@ -10,3 +10,6 @@ fn fetch() -> Pin<Box<dyn Future<Output = Result<u32, String>>>> {
 }
 
 fn main() {}
+
+// cured 7: fn fetch() -> Pin<Box<dyn Future<Output = Result<u32, String>>>> => {} fetch() -> Result<u32, String>
+// cured 7: Box::pin(future) => future.await

@@ -8,3 +8,6 @@ fn fetch() -> impl Future<Output = Result<u32, String>> {
 }
 
 fn main() {}
+
+// cured 6: fn fetch() -> impl Future<Output = Result<u32, String>> => {} fetch() -> Result<u32, String>
+// cured 6: async { Ok(cx.number()) } => Ok(cx.number())

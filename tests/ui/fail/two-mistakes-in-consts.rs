@@ -9,3 +9,5 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// remains: `attempts = 1` never retries

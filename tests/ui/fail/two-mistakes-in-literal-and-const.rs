@@ -8,3 +8,5 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// remains: `attempts = 1` never retries

@@ -53,3 +53,5 @@ fn build(retries: u32) -> Policy {
 }
 
 fn main() {}
+
+// remains: cannot find value `HTTP`

@@ -70,3 +70,6 @@ async fn fetch_10() -> Result<u32, Failure> {
 }
 
 fn main() {}
+
+// remains: `attempts = unlimited` never ends on its own
+// remains: `Failure` reveals nothing about itself

@@ -17,7 +17,7 @@ use crate::base::sealed::{Never, Seal};
     label = "the operation returns no future of a `Result`",
     note = "an `async` block awaits what it calls: `run(|| async {{ fetch().await }})`, or \
             `run(|| fetch())`",
-    note = "for an operation that is not async, write `run_sync(|| …)`, without `.await`"
+    note = "for an operation that is not async, use `run_sync`, without `.await`"
 )]
 pub trait AttemptFuture<Op, T, E, Kind>: Future<Output = Result<T, E>> + Sized {
     /// The future itself.

@@ -73,11 +73,9 @@ impl ItemPath {
                 .char_indices()
                 .nth(error.position().saturating_sub(1))
                 .map_or(text.len(), |(at, _)| at);
-            let message = format!(
-                "this is not a valid JSONPath from here on ({}): write one such as `$.items[*]`",
-                error.message()
-            );
-            Mistake { message, span: Some(node.span_within(source, at, "")) }
+            let message =
+                "this is not a valid JSONPath from here on: write one such as `$.items[*]`";
+            Mistake { message: message.to_owned(), span: Some(node.span_within(source, at, "")) }
         })?;
         let span = |range: &Range<usize>| {
             let part = text.get(range.clone()).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::suggest::meant;
+use retry_rules::suggest::{instead, meant};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -369,8 +369,14 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
         other => {
             // Without the location, which we show ourselves.
             let message = DefaultMessageFormatter.format_message(other);
-            let indent = if message.starts_with("tabs ") { ": indent with spaces" } else { "" };
-            format!("this is not valid YAML: {message}{indent}")
+            let cure = match &*message {
+                tabs if tabs.starts_with("tabs ") => ": indent with spaces",
+                quotes if quotes.contains("quoted scalar") => {
+                    ": close the quotes of the text above"
+                }
+                _ => "",
+            };
+            format!("this is not valid YAML: {message}{cure}")
         }
     }
 }
@@ -472,12 +478,10 @@ pub(crate) fn key_here(key: &str, written: &str, known: &[&str]) -> String {
 
 /// Suggests a known word for an unknown one, or lists those that are known.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
-    match meant(word, known) {
-        Some(meant) => format!(": did you mean `{meant}`?"),
-        None if known.is_empty() => ": none is expected here".to_owned(),
-        None if known.len() == 1 => format!(": expected {}", listed(known)),
-        None => format!(": expected one of {}", listed(known)),
+    if known.is_empty() {
+        return ": none is expected here".to_owned();
     }
+    instead(word, meant(word, known), known, "`retry-workflow check --schema`")
 }
 
 /// Formats a list: `a`, `b` and `c`.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _, Error, Parser as _};
+use retry_rules::suggest::nearest;
 
 use super::Arguments;
 use crate::file::names_file;
@@ -23,6 +24,16 @@ fn add_tips(mut error: Error, words: &[OsString]) -> Error {
         ErrorKind::InvalidValue => meanings_of_values(&error, words),
         _ => Vec::new(),
     };
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Usage);
+        let meant = error.remove(ContextKind::SuggestedArg);
+        if let (Some(ContextValue::String(wrong)), Some(ContextValue::String(meant))) =
+            (error.get(ContextKind::InvalidArg), meant)
+            && nearest(wrong, [meant.as_str()]).is_some()
+        {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
+        }
+    }
     if !tips.is_empty() {
         error.remove(ContextKind::SuggestedSubcommand);
         let tips = tips.into_iter().map(Into::into).collect();

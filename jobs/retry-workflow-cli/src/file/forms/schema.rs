@@ -266,9 +266,9 @@ fn breaker_key(name: &'static str) -> Value {
             whole(1, "The number of items that may probe at the same time after that [default: 3]")
         }
         "hold" => named(
-            "timeout",
-            "Starts no item for as long as a server asks one of them to wait, and at most for this: a \
-             duration, or seconds [default: off]",
+            "duration",
+            "Starts no item for as long as a server asks one of them to wait, and at most for this \
+             [default: off]",
         ),
         "on_open" => words(["wait", "stop"], "stop ends the job instead [default: wait]"),
         _ => Value::Bool(true),

@@ -84,6 +84,9 @@ impl de::Error for ReadError {
             }
             number if matches!(number.as_str(), "f32" | "f64") => "a number".to_owned(),
             // The names of our types mean nothing to the author of a file.
+            name if name.starts_with("struct Breaker") => {
+                "a map of settings, such as { failure_threshold: 5 }".to_owned()
+            }
             name if name.starts_with("struct ") => "a map of settings".to_owned(),
             text if text == "a sequence" => "a list".to_owned(),
             text if text == "a string" => "a text".to_owned(),

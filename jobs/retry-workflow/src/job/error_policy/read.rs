@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use retry_rules::file::{InvalidKeys, Keys, Seconds, read};
+use retry_rules::file::{InvalidKeys, Keys, Seconds, Span, read};
 use retry_runtime::{Bound, BreakerConfig, Policy};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, IntoDeserializer as _, MapAccess, Visitor};
@@ -96,7 +96,7 @@ struct BreakerKeys {
     success_threshold: Option<u32>,
     timeout: Option<Seconds>,
     half_open_requests: Option<u32>,
-    hold: Option<Seconds>,
+    hold: Option<Span>,
     on_open: Option<OnOpen>,
 }
 
@@ -124,7 +124,7 @@ impl BreakerKeys {
         if let Some(requests) = self.half_open_requests {
             config = config.half_open_requests(requests);
         }
-        if let Some(Seconds(hold)) = self.hold {
+        if let Some(Span(hold)) = self.hold {
             config = config.hold(hold);
         }
         config

@@ -30,6 +30,11 @@ step_any_runtime() {
     cmd cargo test --manifest-path tests/any-runtime/Cargo.toml --locked
 }
 
+declare_step cures "" "what messages propose compiles"
+step_cures() {
+    CARGO_TARGET_DIR="$PWD/target/real-programs" cmd cargo run --manifest-path tests/cures/Cargo.toml --locked
+}
+
 declare_step browser "wasm" "calls in node and in a browser, and what is refused there"
 step_browser() {
     local manifest=tests/browser/Cargo.toml target=wasm32-unknown-unknown bindgen message words

@@ -17,7 +17,7 @@ declare_step format "" "rustfmt, for the workspace and what stands beside it"
 step_format() {
     local manifest
     cmd cargo fmt --all --check
-    for manifest in benches examples/service tests/any-runtime tests/browser tests/clients; do
+    for manifest in benches examples/service tests/any-runtime tests/browser tests/clients tests/cures; do
         cmd cargo fmt --manifest-path "$manifest/Cargo.toml" --check
     done
 }

@@ -218,7 +218,7 @@ fn without_retry_after(
         return Err(ValueFile::not_written(RETRY_AFTER, error));
     }
     let folder = std::env::temp_dir();
-    notices.add(&format!(
+    notices.add("no file", &format!(
         "warning: cannot write to {}: {error}: ${RETRY_AFTER} is /dev/null, so that commands cannot \
          say how long to wait; {}",
         folder.display(),

@@ -171,6 +171,12 @@ impl StepError {
         self
     }
 
+    /// Adds what is wrong with the wait that the command has written.
+    pub(crate) fn unreadable(mut self, why: &str) -> Self {
+        self.hint = Some(why.into());
+        self
+    }
+
     /// Adds how long to wait before the next attempt.
     pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;

@@ -293,10 +293,19 @@ impl<'a> Attempt<'a> {
             }
             // The files exist for as long as the command runs.
             drop(files);
-            let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
-            match ended {
-                Ok(written) => Ok(CommandOutput { retry_after: wait, ..written }),
-                Err(error) => Err(error.hint(hint).retry_after(wait)),
+            let file = retry_after.as_ref();
+            let wait = file.map_or(Ok(None), |file| retry_after::written(file.path()));
+            match (ended, wait) {
+                (Ok(written), wait) => {
+                    Ok(CommandOutput { retry_after: wait.unwrap_or_default(), ..written })
+                }
+                (Err(error), Ok(wait)) => Err(error.hint(hint).retry_after(wait)),
+                (Err(error), Err((place, why))) => {
+                    let why = self.workspace.environment.masks.masked(&why);
+                    let notice = format!("warning: {}: {why}", step.label);
+                    self.workspace.notices.add(place, &notice);
+                    Err(error.unreadable(&why))
+                }
             }
         }
         .await;

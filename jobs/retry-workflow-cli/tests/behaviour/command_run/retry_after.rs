@@ -18,7 +18,7 @@ fn step(command: &str, more: &str) -> Place {
     Place::with(&format!(
         "commands:\n  - {command}\n    retry_config: {{ attempts: 2, initial_delay: 1ms, backoff: fixed }}\n{more}"
     ))
-    .script("ask.sh", "[ -n \"$RETRY_WORKFLOW_RETRY_AFTER\" ] && echo $1 > \"$RETRY_WORKFLOW_RETRY_AFTER\"; exit ${2-1}")
+    .script("ask.sh", "[ -n \"$RETRY_WORKFLOW_RETRY_AFTER\" ] && echo \"$1\" > \"$RETRY_WORKFLOW_RETRY_AFTER\"; exit ${2-1}")
 }
 
 #[test]
@@ -185,5 +185,48 @@ fn a_replaced_retry_after_file_is_ignored() {
         let output = command.env_remove("RETRY_WORKFLOW_STORE").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{replaced}: {output:?}");
         assert!((waits(&place) - 0.001).abs() < 1e-6, "{replaced}");
+    }
+}
+
+#[test]
+fn the_end_of_stderr_states_a_wait_for_limits_and_server_errors() {
+    for (said, code, wait) in [
+        ("429 Too Many Requests: try again in 300ms", 1, 0.3),
+        ("HTTP/1.1 503 Service Unavailable\nPlease wait 300 ms\nbye\nbye\nbye\nbye", 1, 0.3),
+        // Shorter than the first wait of the policy.
+        ("HTTP 429, retry in 10 us", 1, 0.001),
+        ("no such table, try again in 300ms", 1, 0.001),
+        ("deadlock detected, wait 300ms", 1, 0.001),
+        // Only the file counts.
+        ("429 Too Many Requests: try again in 300ms", 75, 0.001),
+    ] {
+        let place = step("exec: ['./say.sh']", "")
+            .script("say.sh", &format!("cat >&2 <<END\n{said}\nEND\nexit {code}"));
+        place.ends(1, &["run", "job.yml"]);
+        assert!((waits(&place) - wait).abs() < 1e-6, "{said}: {}", waits(&place));
+    }
+    // The file comes first.
+    let place = step("exec: ['./say.sh']", "").script(
+        "say.sh",
+        "echo 0.2 > $RETRY_WORKFLOW_RETRY_AFTER; echo 'HTTP 429: retry in 300ms' >&2; exit 1",
+    );
+    place.ends(1, &["run", "job.yml"]);
+    assert!((waits(&place) - 0.2).abs() < 1e-6);
+}
+
+#[test]
+fn an_unreadable_wait_is_reported_in_the_history_and_once_on_stderr() {
+    for (written, reported) in [
+        ("soon", "the value in $RETRY_WORKFLOW_RETRY_AFTER is not a wait, \"soon\""),
+        (
+            "Retry-After: later",
+            "`Retry-After` in $RETRY_WORKFLOW_RETRY_AFTER is not a wait, \"later\"",
+        ),
+    ] {
+        let place = step(&format!("exec: ['./ask.sh', '{written}']"), "");
+        let ran = place.ends(1, &["run", "job.yml"]);
+        let warnings = ran.err.matches(&format!("warning: step 1: {reported}")).count();
+        assert_eq!(warnings, 1, "{}", ran.err);
+        place.ends(0, &["items", "show", "step 1"]).says(reported);
     }
 }

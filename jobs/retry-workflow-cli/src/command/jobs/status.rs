@@ -91,7 +91,9 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         if is_finish_due {
             object["on_finish"] = json!("due");
         }
-        object["postponed"] = json!(status.postponed);
+        if !status.postponed.is_empty() {
+            object["postponed"] = json!(status.postponed);
+        }
         if let Some(reduce) = &status.reduce {
             object["reduce"] = json!(reduce);
         }
@@ -145,8 +147,8 @@ impl Status {
             reduce_line(reduce, screen)?;
         }
         for (class, times) in postponed {
-            let class = one_line(class);
-            screen.line(format_args!("postponed {}: {class}", count(*times, "time")))?;
+            let times = count(*times, "time");
+            screen.line(format_args!("postponed {times}: {}", one_line(class)))?;
         }
         for (word, text) in job.waits.lines(counts, job.unit, screen.now) {
             screen.line(format_args!("{word:<10}{text}"))?;

@@ -352,6 +352,12 @@ fn without_secrets(url: &str) -> String {
     let url = &url[..url.find(['?', '#']).unwrap_or(url.len())];
     let (before_path, path) = url.split_at(url.len() - path_of(url).len());
     let (scheme, authority) = before_path.split_at(authority_start(before_path));
+    // A slash in a password: what is before it is not a host with a port.
+    let port = authority.rsplit_once(':').filter(|_| !authority.ends_with(']'));
+    let is_password = port.is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()));
+    if let Some((_, rest)) = path.rsplit_once('@').filter(|_| is_password) {
+        return format!("{scheme}{rest}");
+    }
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     format!("{scheme}{host}{path}")
 }
@@ -493,6 +499,11 @@ mod tests {
             ("//u:p@shop:8443/a?q=1", "//shop:8443/a", "404 Not Found at /a"),
             ("u:p@shop:8443/a//b@c", "shop:8443/a//b@c", "404 Not Found at /a//b@c"),
             ("//u:p@shop", "//shop", "404 Not Found"),
+            ("//u:p/w@shop/a?q=1", "//shop/a", "404 Not Found at /a"),
+            ("https://u:p/w/@x@shop:80/a", "https://shop:80/a", "404 Not Found at /a"),
+            ("u:p/w@shop/a", "shop/a", "404 Not Found at /a"),
+            ("https://shop:80/a@b", "https://shop:80/a@b", "404 Not Found at /a@b"),
+            ("https://[::1]:80/a@b", "https://[::1]:80/a@b", "404 Not Found at /a@b"),
             ("/a//b@c", "/a//b@c", "404 Not Found at /a//b@c"),
             ("/a?q", "/a", "404 Not Found at /a"),
             ("", "", "404 Not Found"),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::suggest::{instead, meant};
+use retry_rules::suggest::meant;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -478,10 +478,12 @@ pub(crate) fn key_here(key: &str, written: &str, known: &[&str]) -> String {
 
 /// Suggests a known word for an unknown one, or lists those that are known.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
-    if known.is_empty() {
-        return ": none is expected here".to_owned();
+    match meant(word, known) {
+        Some(meant) => format!(": did you mean `{meant}`?"),
+        None if known.is_empty() => ": none is expected here".to_owned(),
+        None if known.len() == 1 => format!(": expected {}", listed(known)),
+        None => format!(": expected one of {}", listed(known)),
     }
-    instead(word, meant(word, known), known, "`retry-workflow check --schema`")
 }
 
 /// Formats a list: `a`, `b` and `c`.

@@ -68,7 +68,7 @@ use crate::job::event::{JobEvent, JobListener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
 use crate::job::moment::Moment;
-use crate::job::rate::Rate;
+use crate::job::rate::Rates;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};
 
@@ -85,8 +85,8 @@ pub(crate) struct Options {
     pub(crate) stop_within: Option<Duration>,
     /// The number of workers that an item may kill while it runs alone.
     pub(crate) max_lost: u32,
-    /// The number of attempts that start per unit of time, of all workers together.
-    pub(crate) rate: Option<Rate>,
+    /// How many attempts start per unit of time, of all workers together.
+    pub(crate) rates: Rates,
     pub(crate) key_limits: Vec<JobLimit>,
     /// The priority of a new item.
     pub(crate) priority: Option<PriorityOf>,
@@ -178,12 +178,14 @@ pub(crate) async fn run(
         let store = Arc::clone(&store);
         Arc::new(move || store.now())
     };
-    let keys = limits::of(&options, &worker);
+    let limits = limits::of(&options);
     let schedule = JobSchedule::new(
         (options.not_before, options.skip_after),
         signals.start.is_some(),
         job.created,
     );
+    let keys = (!limits.is_empty()).then(|| JobLimits::new(&limits, &worker, options.lease));
+    let work = (work, limits);
     let attempts = AttemptRunner::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(Arc::clone(&store)),

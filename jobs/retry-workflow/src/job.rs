@@ -41,6 +41,7 @@ pub(crate) mod record;
 pub(crate) mod breaker_record;
 pub(crate) mod moment;
 pub(crate) mod rate;
+pub(crate) mod window;
 pub(crate) mod rate_record;
 pub(crate) mod copy;
 pub(crate) mod error_policy;
@@ -65,7 +66,7 @@ pub use self::error_policy::ErrorPolicyKeys;
 pub use self::error_policy::{ErrorCollection, InvalidErrorPolicy, OnOpen};
 pub use self::moment::{IntoMoment, InvalidMoment, Moment};
 pub use self::name::InvalidName;
-pub use self::rate::{IntoRate, InvalidRate};
+pub use self::rate::{IntoRates, InvalidRate, Rates};
 #[doc(hidden)]
 pub use self::rate_record::RateRecord;
 pub use self::record::{PendingRequest, Request};

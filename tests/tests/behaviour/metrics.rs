@@ -357,15 +357,17 @@ async fn a_job_is_measured_while_this_process_works_on_it() {
     let report = Workflow::new("orders")
         .retry(policy!(attempts = 2, initial_delay = "1s"))
         .max_parallel(1)
+        .rate(["10/s", "20/m"])
         .run(0..4_u32, move |item, _| {
             let looks = looks.clone();
             async move {
                 tokio::time::sleep(millis(2_500)).await;
                 if item == 1 {
-                    assert_eq!(
-                        measured_of_jobs(&looks).first().map(String::as_str),
-                        Some("counter retry_job_attempts_total{…,state=succeeded} 1"),
-                    );
+                    let measured = measured_of_jobs(&looks);
+                    let succeeded = "counter retry_job_attempts_total{…,state=succeeded} 1";
+                    assert_eq!(measured.first().map(String::as_str), Some(succeeded));
+                    let used = "gauge retry_job_rate_used_ratio{…,rate=20/m} 0.1".to_owned();
+                    assert!(measured.contains(&used), "{measured:#?}");
                 }
                 if item == 3 { Err("no address") } else { Ok(()) }
             }
@@ -387,6 +389,7 @@ async fn a_job_is_measured_while_this_process_works_on_it() {
             "gauge retry_job_items{…,state=succeeded} 3",
             "gauge retry_job_max_handlers{…} 0",
             "gauge retry_job_overdue_seconds{…} 0",
+            "gauge retry_job_rate_used_ratio{…,rate=20/m} 0",
             "gauge retry_job_running{…} 0",
             "histogram retry_job_step_seconds{…,step_name=} 2.5 2.5 2.5 2.5",
         ]

@@ -197,6 +197,7 @@ async fn fleet(hour: Hour) {
 async fn steady(hour: Hour) {
     let report = Workflow::new("steady")
         .max_parallel(1)
+        .rate(["1/s", "1000/h"])
         .run(0..100_u32, |_, _| async {
             sleep(secs(30)).await;
             Ok::<_, io::Error>(())

@@ -23,3 +23,4 @@ mod recovery;
 mod redriven;
 mod tls;
 mod waking;
+mod windows;

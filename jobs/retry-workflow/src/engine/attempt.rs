@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::Options;
 use crate::engine::limits::breaker::JobBreaker;
 use crate::engine::limits::capacity;
+use crate::engine::limits::keys::{JobLimit, keys_of};
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
     AttemptReport, AttemptTimer, BoxFuture, DynWork, StepRecord, WorkItem, WorkOutcome,
@@ -47,6 +48,7 @@ pub(super) struct AttemptRunner {
     worker: Arc<str>,
     pub(super) clock: Clock,
     work: Arc<dyn DynWork>,
+    limits: Arc<[JobLimit]>,
     action: OnItemFailure,
     handlers: Handlers,
     /// The retries of `on_item_failure: retry`.
@@ -284,7 +286,7 @@ impl AttemptRunner {
     pub(super) fn new(
         (job, worker): (&Arc<str>, &Arc<str>),
         clock: Clock,
-        work: Arc<dyn DynWork>,
+        (work, limits): (Arc<dyn DynWork>, Arc<[JobLimit]>),
         options: &Options,
         breaker: Option<&JobBreaker>,
     ) -> Self {
@@ -293,6 +295,7 @@ impl AttemptRunner {
             worker: Arc::clone(worker),
             clock,
             work,
+            limits,
             action: options.policy.on_item_failure.clone(),
             handlers: options.handlers.clone(),
             item_retries: Retrier::new(options.policy.retry_config).name("workflow"),
@@ -345,6 +348,12 @@ impl AttemptRunner {
             // Its time ran out while no process was working on it.
             let settled = item.dead(rounds.failure.clone(), resume_from);
             return self.finished(item, settled, Measured::default(), None);
+        }
+        if self.limits.iter().any(JobLimit::has_costs)
+            && let Err(message) = keys_of(&self.limits, &payload)
+        {
+            let failure = Failure::new("payload", message);
+            return self.failed(item, &payload, rounds, failure, Measured::default()).await;
         }
         let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
             None => None,

@@ -59,7 +59,8 @@ impl Engine {
     pub(super) fn to_claim(&self) -> usize {
         let limit = self.breaker.as_ref().map_or(usize::MAX, JobBreaker::most_held);
         let limit = self.capacity.throttle().map_or(limit, |throttle| limit.min(throttle.limit));
-        let most_ready = self.keys.as_ref().map_or(usize::MAX, JobLimits::most_ready);
+        let most_ready =
+            self.keys.as_ref().map_or(usize::MAX, |keys| keys.most_ready(self.store.now()));
         let limit = limit.min(self.tasks.len().saturating_add(most_ready));
         // An item that waits in hand for a place of its key must not keep other items waiting.
         let queued = self.keys.as_ref().map_or(0, JobLimits::queued);

@@ -14,6 +14,7 @@ use crate::item::sanitize::OneLine;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
+use crate::job::rate::Rates;
 use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
 use crate::store::Store;
@@ -63,7 +64,7 @@ impl JobRunner {
             deadline: None,
             stop_within: None,
             max_lost: 3,
-            rate: None,
+            rates: Rates::default(),
             key_limits: Vec::new(),
             priority: None,
             not_before: None,
@@ -211,12 +212,16 @@ macro_rules! settings {
         /// Limits how many attempts start per unit of time, in all processes that work on the job
         /// together. Default: no limit.
         ///
-        /// The rate is a [`Rate`](crate::Rate) or its text; `run` returns an error if the text is
-        /// not a rate. The starts are spread evenly, and each is counted: retries too. A worker
-        /// reserves its starts in the store, up to 250 ms ahead, and returns unused starts when it
-        /// leaves. A start can be used up to 50 ms late, and later starts keep their times: in any
-        /// time *t* there are at most as many as in *t* + 50 ms, plus one. A rate that changes
-        /// counts from the last start.
+        /// The rate is a [`Rate`](crate::Rate) or its text, or a list of several, which hold
+        /// together; `run` returns an error if a text is not a rate. Each start is counted: retries
+        /// too. A worker reserves its starts in the store, up to 250 ms ahead, and returns unused
+        /// starts when it leaves. A rate that changes keeps what is used.
+        ///
+        /// The rate with the shortest interval spreads its starts evenly. A start can be used up to
+        /// 50 ms late, and later starts keep their times: in any time *t* there are at most as many
+        /// as in *t* + 50 ms, plus one. Each other rate, a rate of [costs](crate::Rate::cost), and a
+        /// rate per day is a window: in any second, minute, hour or day, at most its limit starts,
+        /// over all processes, kills and restarts. The first item that does not fit keeps its room.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -232,16 +237,16 @@ macro_rules! settings {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn rate(mut self, rate: impl $crate::job::rate::IntoRate) -> Self {
-            let rate = self$(.$runner)?.checked(rate.into_rate(), WorkflowError::Rate);
-            self$(.$runner)?.options.rate = rate;
+        pub fn rate(mut self, rates: impl $crate::job::rate::IntoRates) -> Self {
+            let rates = self$(.$runner)?.checked(rates.into_rates(), WorkflowError::Rate);
+            self$(.$runner)?.options.rates = rates.unwrap_or_default();
             self
         }
 
         /// Limits how many attempts start per unit of time at items that share a key, such as a
         /// host, in all processes that work on the job together. `key` takes it from the payload;
-        /// items without one (`None`) are not limited. Default: no limit. Call it again for a
-        /// further limit.
+        /// items without one (`None`) are not limited. Several rates of the same key are a list, as
+        /// for [`rate`](Self::rate). Default: no limit. Call it again for another key.
         ///
         /// An item whose key is busy goes back to the store until its start, so that it occupies no
         /// place and delays no other items. This does not count as an attempt, and is not in its
@@ -265,12 +270,11 @@ macro_rules! settings {
         pub fn rate_per(
             mut self,
             key: impl Fn(&serde_json::Value) -> Option<String> + Send + Sync + 'static,
-            rate: impl $crate::job::rate::IntoRate,
+            rates: impl $crate::job::rate::IntoRates,
         ) -> Self {
-            let rate = self$(.$runner)?.checked(rate.into_rate(), WorkflowError::Rate);
-            let bound = rate.map($crate::engine::LimitBound::Rate);
+            let rates = self$(.$runner)?.checked(rates.into_rates(), WorkflowError::Rate);
             let of = std::sync::Arc::new(key);
-            let limit = bound.map(|bound| $crate::engine::JobLimit { of: Some(of), bound });
+            let limit = rates.map(|rates| $crate::engine::JobLimit::rates(Some(of), &rates));
             self$(.$runner)?.options.key_limits.extend(limit);
             self
         }

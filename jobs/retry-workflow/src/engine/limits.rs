@@ -12,7 +12,7 @@ mod starts;
 
 use std::sync::Arc;
 
-use self::keys::{JobLimit, JobLimits, LimitBound};
+use self::keys::JobLimit;
 use super::Options;
 use crate::item::record::{Filter, Waiting};
 use crate::job::record::Job;
@@ -21,12 +21,11 @@ use crate::store::{Alteration, Store, StoreError};
 /// The number of items that are made due in one transaction.
 const DUE_BATCH: usize = 5_000;
 
-/// The limits of a job: those by key, and its rate, which all items share.
-pub(super) fn of(options: &Options, worker: &Arc<str>) -> Option<JobLimits> {
-    let of_all = options.rate.map(|rate| JobLimit { of: None, bound: LimitBound::Rate(rate) });
+/// The limits of a job: those by key, and its rates, which all items share.
+pub(super) fn of(options: &Options) -> Arc<[JobLimit]> {
+    let of_all = (!options.rates.0.is_empty()).then(|| JobLimit::rates(None, &options.rates));
     // Last, so that the numbers of the others are the same without it.
-    let limits: Vec<_> = options.key_limits.iter().cloned().chain(of_all).collect();
-    (!limits.is_empty()).then(|| JobLimits::new(limits, worker, options.lease))
+    options.key_limits.iter().cloned().chain(of_all).collect()
 }
 
 /// The limits by which items wait in the store, as the record of a job has them.

@@ -11,7 +11,6 @@ use super::operations::{EngineEvent, JobPoll, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;
 use crate::job::event::{JobEvent, WaitReason};
-use crate::job::rate::Rate;
 use crate::job::worker_record::WorkerRecord;
 
 /// The interval at which a worker with work in hand polls the store.
@@ -167,7 +166,7 @@ impl Engine {
         let mut goes_on_later = false;
         if self.stopping.is_none() && !self.access.waits_for_exclusive() {
             let is_time = self.is_time_for(next_suspect, is_current);
-            let wait = self.trust_delay().max(self.until_near_start());
+            let wait = self.trust_delay().max(self.near_start().0);
             self.polling.is_too_early = is_time && !wait.is_zero();
             if is_time && wait.is_zero() {
                 self.access.request_exclusive();
@@ -234,7 +233,12 @@ impl Engine {
     pub(super) fn report_progress(&mut self) {
         let (counts, running) = (self.ledger.stored(), self.tasks.len());
         #[cfg(feature = "metrics")]
-        self.metrics.progress(counts, (running, self.capacity.limit()), self.store.now());
+        {
+            let now = self.store.now();
+            self.metrics.progress(counts, (running, self.capacity.limit()), now);
+            let used = self.keys.iter().flat_map(|keys| keys.used(now));
+            used.for_each(|used| self.metrics.rate_used(used));
+        }
         self.collector.emit(&JobEvent::Progress {
             counts,
             input_complete: self.input_complete,
@@ -242,12 +246,6 @@ impl Engine {
             open_for: self.rejected_for(),
             waits_for: self.waits_for(),
         });
-    }
-
-    /// The rate of the job, if its next free start lies ahead.
-    fn rate_ahead(&self) -> Option<Rate> {
-        let keys = self.keys.as_ref()?;
-        keys.rate().filter(|_| keys.next_start(self.store.now()).is_some())
     }
 
     /// Returns why this worker starts no item, if it has a reason.
@@ -265,8 +263,7 @@ impl Engine {
         if self.access.waits_for_exclusive() {
             return Some(WaitReason::Alone);
         }
-        let rate = self.rate_ahead();
-        if let (Some(wait), Some(limit)) = (self.until_start(), rate) {
+        if let Some((_, Some((wait, limit)))) = self.until_start() {
             return Some(WaitReason::Rate { limit, wait });
         }
         if runs {
@@ -277,7 +274,7 @@ impl Engine {
             return Some(WaitReason::OtherJob);
         }
         if self.polling.is_too_early {
-            let (trusted, wait) = (self.trust_delay(), self.until_near_start());
+            let (trusted, (wait, rate)) = (self.trust_delay(), self.near_start());
             return Some(match rate {
                 Some(limit) if wait > trusted => WaitReason::Rate { limit, wait },
                 _ => WaitReason::NewWorker { wait: trusted },

@@ -11,11 +11,12 @@ use super::attempt::Completion;
 use super::limits::breaker::JobBreaker;
 use super::limits::capacity::Shortage;
 use super::limits::exclusive::{self, Admission};
-use super::limits::keys::Reserved;
+use super::limits::keys::{LastRate, Reserved};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::{Timestamp, by_clock};
 use crate::item::record::{Lease, Settled};
 use crate::job::event::{JobEvent, WaitReason};
+use crate::job::rate::Rate;
 use crate::job::record::StopReason;
 use crate::store::StoreError;
 
@@ -118,7 +119,7 @@ impl Engine {
             });
         }
         if self.access.is_exclusive() && is_idle {
-            let may_start = self.may_start_soon() && self.until_near_start().is_zero();
+            let may_start = self.may_start_soon() && self.near_start().0.is_zero();
             if self.access.turn_has_ended() || !may_start {
                 self.end_exclusive();
             } else {
@@ -170,33 +171,40 @@ impl Engine {
         Some(place)
     }
 
-    /// Returns when the next item can start that is ready; `None` if only an event can change that.
-    fn next_start(&self) -> Option<Timestamp> {
-        let Some(keys) = &self.keys else { return Some(Timestamp::default()) };
+    /// Returns when something can be done with the next item that is ready, and the rate that it
+    /// waits for, and until when; `None` if only an event can change that.
+    fn next_start(&self) -> Option<(Timestamp, Option<LastRate>)> {
+        let Some(keys) = &self.keys else { return Some((Timestamp::default(), None)) };
         let now = self.store.now();
-        self.leases.ready_items().filter_map(|item| keys.turn_of(item, now)).min()
+        let turns = self.leases.ready_items().filter_map(|item| keys.turn_of(item, now));
+        turns.min_by_key(|(at, _)| *at)
     }
 
     /// Returns whether a limit keeps everything that is ready from starting now.
     pub(super) fn is_limited(&self) -> bool {
-        self.has_limits() && self.next_start().is_none_or(|at| at > self.store.now())
+        self.has_limits() && self.next_start().is_none_or(|(at, _)| at > self.store.now())
     }
 
-    /// Returns how long until a limit lets the next item start; `None` if nothing waits for that.
-    pub(super) fn until_start(&self) -> Option<Duration> {
+    /// Returns how long until a limit lets the next item start, and which rate that is; `None` if
+    /// nothing waits for that.
+    pub(super) fn until_start(&self) -> Option<(Duration, Option<(Duration, Rate)>)> {
         if !self.has_limits() || !self.has_item_to_start() {
             return None;
         }
-        let wait = self.next_start()?.since(self.store.now());
+        let ((at, rate), now) = (self.next_start()?, self.store.now());
+        let wait = at.since(now);
         // If it is due, something else keeps the item from starting.
-        (!wait.is_zero()).then_some(wait)
+        (!wait.is_zero()).then_some((wait, rate.map(|(at, rate)| (at.since(now), rate))))
     }
 
-    /// Returns how long until the job's rate lets a suspect start soon.
-    pub(super) fn until_near_start(&self) -> Duration {
+    /// Returns how long until the job's rates let a suspect start soon, and the one that it waits
+    /// for.
+    pub(super) fn near_start(&self) -> (Duration, Option<Rate>) {
         let now = self.store.now();
         let next = self.keys.as_ref().and_then(|keys| keys.next_start(now));
-        next.map_or(Duration::ZERO, |next| next.since(now)).saturating_sub(NEAR)
+        next.map_or((Duration::ZERO, None), |(next, rate)| {
+            (next.since(now).saturating_sub(NEAR), Some(rate))
+        })
     }
 
     /// Returns whether a suspect is in hand that the limits will soon let start.
@@ -204,13 +212,13 @@ impl Engine {
         self.has_limits()
             && self.access.is_exclusive()
             && self.has_item_to_start()
-            && self.until_near_start().is_zero()
+            && self.near_start().0.is_zero()
     }
 
     /// Reserves the starts and places that the limits require for items that are ready.
     pub(super) fn reserve_starts(&mut self) {
         self.start_reserving();
-        self.start_at = self.until_start().map(|wait| Instant::now() + wait);
+        self.start_at = self.until_start().map(|(wait, _)| Instant::now() + wait);
     }
 
     fn start_reserving(&mut self) {

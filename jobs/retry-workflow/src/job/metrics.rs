@@ -7,6 +7,7 @@
 //! | `retry_job_handlers` | gauge | `workflow`, `job_id` | handlers that are running in this process |
 //! | `retry_job_max_handlers` | gauge | `workflow`, `job_id` | handlers that may run at the same time in this process: `max_parallel`, or fewer while a service or the machine does not allow all of them |
 //! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long an item has been due without any attempt having ended; 0 if none is due |
+//! | `retry_job_rate_used_ratio` | gauge | `workflow`, `job_id`, `rate` | how much of a rate of the job is used up, from 0 to 1, such as `1000/h`; a rate at which starts are spread evenly has none |
 //! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
 //! | `retry_job_step_seconds` | histogram | `workflow`, `job_id`, `step_name` | how long attempts took in this process, by step; `step_name` is empty for attempts as a whole |
 //!
@@ -21,8 +22,8 @@
 //! exporters produce quantiles instead.
 //!
 //! The labels are `job_id` and `step_name` because Prometheus uses `job` for what it scrapes, and
-//! `step` is a keyword of its queries. Each job adds 13 series, and for each of its steps as many
-//! as there are buckets. For a process that runs one job after another, let the exporter drop idle
+//! `step` is a keyword of its queries. Each job adds 13 series and one for each of its rates, and
+//! for each of its steps as many as there are buckets. For a process that runs one job after another, let the exporter drop idle
 //! ones: `idle_timeout` of `PrometheusBuilder`.
 
 use std::collections::BTreeMap;
@@ -36,12 +37,14 @@ use metrics::{
 
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, ItemState, Settlement};
+use crate::job::rate::Rate;
 
 const RUNNING: &str = "retry_job_running";
 const ITEMS: &str = "retry_job_items";
 const HANDLERS: &str = "retry_job_handlers";
 const MAX_HANDLERS: &str = "retry_job_max_handlers";
 const OVERDUE: &str = "retry_job_overdue_seconds";
+const RATE_USED: &str = "retry_job_rate_used_ratio";
 const ATTEMPTS: &str = "retry_job_attempts_total";
 const STEP: &str = "retry_job_step_seconds";
 
@@ -92,6 +95,7 @@ pub fn describe() {
         Unit::Seconds,
         "How long an item of a job has been due without any attempt having ended"
     );
+    describe_gauge!(RATE_USED, "Share of a rate of a job that is used up");
     describe_counter!(ATTEMPTS, "Attempts at items of a job, by the state that follows");
     describe_histogram!(STEP, Unit::Seconds, "How long attempts at items of a job took, by step");
 }
@@ -108,6 +112,8 @@ pub(crate) struct JobMetrics {
     labels: [Label; 2],
     /// One key for each step.
     steps: BTreeMap<String, Key>,
+    /// One key for each rate.
+    rates: BTreeMap<String, Key>,
     /// The time at which the next item can be claimed, as last read from the store.
     next_due: Option<Timestamp>,
     /// The number of attempts that had ended when that number last changed, and the time of the
@@ -141,6 +147,7 @@ impl JobMetrics {
             attempts: by_state(ATTEMPTS),
             labels: labels.clone(),
             steps: BTreeMap::new(),
+            rates: BTreeMap::new(),
             next_due: None,
             ended: (counts.attempts, Timestamp::default()),
         };
@@ -180,6 +187,16 @@ impl JobMetrics {
         &self.steps[step]
     }
 
+    /// Sets how much of a rate is used up.
+    pub(crate) fn rate_used(&mut self, (rate, used): (Rate, u64)) {
+        let labels = &self.labels;
+        let key = self.rates.entry(rate.to_string()).or_insert_with_key(|rate| {
+            let label = Label::new("rate", rate.clone());
+            Key::from_parts(RATE_USED, [&labels[..], &[label]].concat())
+        });
+        set(key, number(used) / number(rate.limit()));
+    }
+
     fn count(&self, state: ItemState, more: u64) {
         let key = &self.attempts[state as usize];
         with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(more);
@@ -214,7 +231,8 @@ impl JobMetrics {
 /// Resets the gauges, however the job ends while its process lives.
 impl Drop for JobMetrics {
     fn drop(&mut self) {
-        for key in [&self.running, &self.handlers, &self.max_handlers, &self.overdue] {
+        let gauges = [&self.running, &self.handlers, &self.max_handlers, &self.overdue];
+        for key in gauges.into_iter().chain(self.rates.values()) {
             set(key, 0.0);
         }
     }

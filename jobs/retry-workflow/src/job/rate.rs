@@ -1,12 +1,15 @@
-//! [`Rate`]: items per unit of time, as people write it: `10/s`.
+//! [`Rate`]: items per unit of time, as people write it: `10/s`; and [`Rates`], of which several can
+//! limit the same items.
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::item::sanitize::OneLine;
 
@@ -22,36 +25,25 @@ use crate::item::sanitize::OneLine;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     items: NonZeroU64,
-    per: TimeUnit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TimeUnit {
-    Second,
-    Minute,
-    Hour,
+    unit: Duration,
 }
 
 /// The units that a rate may have, for messages.
-const UNITS: &str = "per second, minute or hour, such as \"10/s\", \"600/m\" or \"100/h\"";
+const UNITS: &str =
+    "per second, minute, hour or day, such as \"10/s\", \"600/m\", \"100/h\" or \"500/d\"";
 
-impl TimeUnit {
-    fn named(word: &str) -> Option<Self> {
-        match word {
-            "s" | "sec" | "secs" | "second" | "seconds" => Some(Self::Second),
-            "m" | "min" | "mins" | "minute" | "minutes" => Some(Self::Minute),
-            "h" | "hr" | "hour" | "hours" => Some(Self::Hour),
-            _ => None,
-        }
-    }
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
-    const fn nanos(self) -> u64 {
-        let seconds = match self {
-            Self::Second => 1,
-            Self::Minute => 60,
-            Self::Hour => 3_600,
-        };
-        seconds * 1_000_000_000
+fn unit_named(word: &str) -> Option<Duration> {
+    match word {
+        "s" | "sec" | "secs" | "second" | "seconds" => Some(SECOND),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some(MINUTE),
+        "h" | "hr" | "hour" | "hours" => Some(HOUR),
+        "d" | "day" | "days" => Some(DAY),
+        _ => None,
     }
 }
 
@@ -66,7 +58,7 @@ impl Rate {
     /// assert_eq!(rate.every(), Duration::from_millis(100));
     /// ```
     pub const fn per_second(items: NonZeroU64) -> Self {
-        Self { items, per: TimeUnit::Second }
+        Self { items, unit: SECOND }
     }
 
     /// Creates a rate of this many items per minute.
@@ -79,7 +71,7 @@ impl Rate {
     /// assert_eq!(rate.every(), Duration::from_millis(1000));
     /// ```
     pub const fn per_minute(items: NonZeroU64) -> Self {
-        Self { items, per: TimeUnit::Minute }
+        Self { items, unit: MINUTE }
     }
 
     /// Creates a rate of this many items per hour.
@@ -92,44 +84,166 @@ impl Rate {
     /// assert_eq!(rate.every(), Duration::from_millis(1000));
     /// ```
     pub const fn per_hour(items: NonZeroU64) -> Self {
-        Self { items, per: TimeUnit::Hour }
+        Self { items, unit: HOUR }
+    }
+
+    /// Creates a rate of this many items per day, which is any 24 hours. They need not be spread
+    /// evenly.
+    ///
+    /// ```
+    /// # use std::num::NonZeroU64;
+    /// # use std::time::Duration;
+    /// # use retry_workflow::Rate;
+    /// let rate = Rate::per_day(NonZeroU64::new(24).unwrap());
+    /// assert_eq!(rate.every(), Duration::from_secs(3600));
+    /// ```
+    pub const fn per_day(items: NonZeroU64) -> Self {
+        Self { items, unit: DAY }
+    }
+
+    /// Limits the sum of the items' costs instead of their number. `cost` takes the cost of an item
+    /// from its payload: a whole number from 1, paid by each attempt. An item without such a cost
+    /// (`None` or 0), or with one above the limit, is not run: it becomes a dead letter of the class
+    /// `payload`, unless the [`ErrorPolicy`](crate::ErrorPolicy) decides otherwise.
+    ///
+    /// ```
+    /// use retry_workflow::job::Rates;
+    /// use retry_workflow::{Rate, Workflow};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let began = tokio::time::Instant::now();
+    /// let calls: Rate = "10/s".parse()?;
+    /// let tokens: Rate = "90000/m".parse()?;
+    /// let report = Workflow::new("summarise")
+    ///     .rate(vec![calls.into(), tokens.cost(|item| item["tokens"].as_u64())])
+    ///     .run([40_000, 40_000, 20_000, 100_000].map(|tokens| serde_json::json!({ "tokens": tokens })),
+    ///         |_: serde_json::Value, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    /// // The third item starts when a minute has passed, and the last one never.
+    /// assert_eq!((report.succeeded(), report.dead()), (3, 1));
+    /// assert_eq!(began.elapsed().as_secs(), 61);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cost(self, cost: impl Fn(&Value) -> Option<u64> + Send + Sync + 'static) -> Rates {
+        Rates(vec![(self, Some(Arc::new(cost)))])
+    }
+
+    /// Returns the number of items, or the sum of their costs.
+    pub(crate) const fn limit(self) -> u64 {
+        self.items.get()
+    }
+
+    /// Returns the unit of time.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rate: retry_workflow::Rate = "600/m".parse().unwrap();
+    /// assert_eq!(rate.unit(), Duration::from_secs(60));
+    /// ```
+    pub const fn unit(self) -> Duration {
+        self.unit
+    }
+
+    /// Returns the unit as a rate has it: `s`, `m`, `h` or `d`.
+    pub(crate) fn unit_letter(self) -> &'static str {
+        match self.unit {
+            DAY => "d",
+            HOUR => "h",
+            MINUTE => "m",
+            _ => "s",
+        }
     }
 
     /// Returns the time between two items; at least a microsecond, the smallest step of a
     /// [`Timestamp`](crate::Timestamp).
     pub fn every(self) -> Duration {
-        Duration::from_nanos(self.per.nanos() / self.items).max(Duration::from_micros(1))
+        Duration::from_nanos(self.unit.as_secs() * 1_000_000_000 / self.items)
+            .max(Duration::from_micros(1))
     }
 }
 
 /// The form that parsing reads: `10/s`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.per {
-            TimeUnit::Second => "s",
-            TimeUnit::Minute => "m",
-            TimeUnit::Hour => "h",
-        };
-        write!(f, "{}/{unit}", self.items)
+        write!(f, "{}/{}", self.items, self.unit_letter())
     }
 }
 
-/// A value for the rate of a limit: a [`Rate`], or the text of one, such as `"30/s"`.
+/// The function that takes an item's cost from its payload.
+pub(crate) type CostOf = Arc<dyn Fn(&Value) -> Option<u64> + Send + Sync>;
+
+/// Rates that hold together for the same items: each is a [`Rate`] of items, or of
+/// [costs](Rate::cost).
+#[derive(Clone, Default)]
+pub struct Rates(pub(crate) Vec<(Rate, Option<CostOf>)>);
+
+impl From<Rate> for Rates {
+    fn from(rate: Rate) -> Self {
+        Self(vec![(rate, None)])
+    }
+}
+
+impl FromStr for Rates {
+    type Err = InvalidRate;
+
+    /// Reads one rate, as [`Rate`] does.
+    fn from_str(text: &str) -> Result<Self, InvalidRate> {
+        text.parse::<Rate>().map(Self::from)
+    }
+}
+
+/// All of them: `10/s, 90000/m of costs`.
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (rate, cost)) in self.0.iter().enumerate() {
+            let before = if place == 0 { "" } else { ", " };
+            write!(f, "{before}{rate}{}", if cost.is_some() { " of costs" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rates({self})")
+    }
+}
+
+/// A value for the rates of a limit: a [`Rate`], the text of one, such as `"30/s"`, or a list of
+/// them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a rate",
     label = "not a rate",
     note = "write a text such as `\"30/s\"`, `\"600/m\"` or `\"100/h\"`, or pass a \
             `retry_workflow::Rate`"
 )]
-pub trait IntoRate: sealed::Sealed {
-    /// Returns the rate.
+pub trait IntoRates: sealed::Sealed {
+    /// Returns the rates.
     ///
     /// # Errors
-    /// The text is not a rate.
-    fn into_rate(self) -> Result<Rate, InvalidRate>;
+    /// A text is not a rate.
+    fn into_rates(self) -> Result<Rates, InvalidRate>;
 }
 
-setting_value!(IntoRate::into_rate -> Result<Rate, InvalidRate>, from Rate);
+setting_value!(IntoRates::into_rates -> Result<Rates, InvalidRate>, from Rate, Rates);
+
+impl<T: IntoRates> IntoRates for Vec<T> {
+    fn into_rates(self) -> Result<Rates, InvalidRate> {
+        let rates: Vec<_> = self.into_iter().map(T::into_rates).collect::<Result<_, _>>()?;
+        Ok(Rates(rates.into_iter().flat_map(|rates| rates.0).collect()))
+    }
+}
+
+impl<T: IntoRates, const N: usize> IntoRates for [T; N] {
+    fn into_rates(self) -> Result<Rates, InvalidRate> {
+        Vec::from(self).into_rates()
+    }
+}
+
+impl<T> sealed::Sealed for Vec<T> {}
+impl<T, const N: usize> sealed::Sealed for [T; N] {}
 
 /// A text that is not a rate, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -142,8 +256,8 @@ fn meant(text: &str) -> Option<Rate> {
     let (number, words) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let items = number.parse().ok()?;
     let mut words = words.split(|c: char| !c.is_ascii_alphabetic()).rev();
-    let per = words.find_map(|word| TimeUnit::named(word.strip_prefix("rp").unwrap_or(word)))?;
-    Some(Rate { items, per })
+    let unit = words.find_map(|word| unit_named(word.strip_prefix("rp").unwrap_or(word)))?;
+    Some(Rate { items, unit })
 }
 
 /// As a text, such as `10/s`.
@@ -162,7 +276,7 @@ impl<'de> Deserialize<'de> for Rate {
 impl FromStr for Rate {
     type Err = InvalidRate;
 
-    /// Reads a whole number, `/`, and `s`, `m` or `h`.
+    /// Reads a whole number, `/`, and `s`, `m`, `h` or `d`.
     fn from_str(text: &str) -> Result<Self, InvalidRate> {
         let text = text.trim();
         let shown = OneLine(text);
@@ -198,10 +312,10 @@ impl FromStr for Rate {
                 "\"{shown}\" never makes progress: write a rate of at least 1, such as \"1/h\""
             ))
         })?;
-        let per = TimeUnit::named(unit.trim()).ok_or_else(|| {
+        let unit = unit_named(unit.trim()).ok_or_else(|| {
             InvalidRate(format!("\"{shown}\" has an unknown unit: write a rate {UNITS}"))
         })?;
-        Ok(Self { items, per })
+        Ok(Self { items, unit })
     }
 }
 
@@ -216,6 +330,7 @@ mod tests {
             (" 600 / m ", Duration::from_millis(100)),
             ("100/h", Duration::from_secs(36)),
             ("1/hour", Duration::from_secs(3_600)),
+            ("48/d", Duration::from_secs(1_800)),
             ("18446744073709551615/s", Duration::from_micros(1)),
         ] {
             assert_eq!(text.parse::<Rate>().unwrap().every(), every, "{text}");
@@ -227,8 +342,8 @@ mod tests {
     fn an_invalid_rate_is_refused_with_a_valid_form() {
         for (text, says) in [
             ("10", "\"10\" has no unit: write \"10/s\", \"10/m\" or \"10/h\""),
-            ("10/w", "per second, minute or hour"),
-            ("10/", "per second, minute or hour"),
+            ("10/w", "per second, minute, hour or day"),
+            ("10/", "per second, minute, hour or day"),
             ("0/s", "at least 1"),
             ("0.5/s", "\"30/m\""),
             ("-1/s", "whole number"),
@@ -237,7 +352,8 @@ mod tests {
             ("100 per second", "\"100 per second\" is not a rate: write \"100/s\""),
             ("5 every minute", "write \"5/m\""),
             ("7rph", "write \"7/h\""),
-            ("3 a day", "is not a rate: write one per second, minute or hour"),
+            ("3 a day", "write \"3/d\""),
+            ("3 a week", "is not a rate: write one per second, minute, hour or day"),
             ("0 per second", "is not a rate: write one per second"),
             ("1.5 per second", "whole number"),
             ("", "whole number"),

@@ -48,9 +48,9 @@ pub struct Waits {
     /// The time at which the last lease held by a worker expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leased_until: Option<Timestamp>,
-    /// The rate of the job, if what is free next is not free yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<RateRecord>,
+    /// The rates of the job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<RateRecord>,
     /// The limits of the workers that run fewer items at the same time than their `max_parallel`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub throttled: Vec<Throttle>,
@@ -79,10 +79,10 @@ impl Waits {
         let breaker = BreakerRecord::find(store, job).await?;
         let Overview { next_due, next_suspect, .. } =
             if is_over { Overview::default() } else { store.overview(job, 0).await? };
-        let rate = if is_over { None } else { RateRecord::find(store, job).await? };
+        let rates = if is_over { Vec::new() } else { RateRecord::of(store, job).await? };
         Ok(Self {
             not_before,
-            rate: rate.filter(|rate| rate.next > now),
+            rates,
             next_due,
             next_suspect,
             throttled,
@@ -115,9 +115,14 @@ impl Waits {
                 format!("held until {until}, as a server asked: no item starts before then"),
             ));
         }
-        if let Some(rate) = self.rate.filter(|rate| rate.next > now) {
-            let next = in_a_while(rate.next, now);
-            lines.push(("rate", format!("{} at most: the next free start is {next}", rate.limit)));
+        for RateRecord { limit, used, next } in &self.rates {
+            let used = used.map(|used| format!("{} used", thousands(used)));
+            let next =
+                (*next > now).then(|| format!("the next free start is {}", in_a_while(*next, now)));
+            let known: Vec<_> = used.into_iter().chain(next).collect();
+            if !known.is_empty() {
+                lines.push(("rate", format!("{limit} at most: {}", known.join(", "))));
+            }
         }
         for throttle in &self.throttled {
             let text = format!("{throttle} at the same time, after rejections or for resources");

@@ -28,4 +28,5 @@ mod store_property;
 mod store_sharing;
 mod uncounted;
 mod waking;
+mod windows;
 mod workflow;

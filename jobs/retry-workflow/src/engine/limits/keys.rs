@@ -1,6 +1,9 @@
 //! [`JobLimits`]: limits for items that share a key, such as a host: how many start per unit of
-//! time, and how many run at the same time, across all workers of a job. The rate of a job is a
+//! time, and how many run at the same time, across all workers of a job. The rates of a job are a
 //! limit whose key all items share.
+//!
+//! Of several rates for a key, the one with the shortest interval paces the starts (`starts`), and
+//! the others are windows (`window`), of starts or of costs.
 //!
 //! The store does not know the keys. A worker claims an item, finds out its keys, and reserves
 //! their starts and places: it reads and changes the state of these keys in one step (`record`). If
@@ -9,8 +12,8 @@
 //! start is near, and one that waits for a place that this worker is going to free soon. The latter
 //! takes the place over without the store.
 //!
-//! An item never goes back for the rate of its job. That rate bounds the claim instead: a worker
-//! holds no more items than it can start soon.
+//! An item never goes back for the rates of its job. They bound the claim instead: a worker holds no
+//! more items than it can start soon.
 
 mod record;
 
@@ -19,15 +22,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(in crate::engine) use self::record::Reserved;
-use self::record::{ItemKeys, Reservation, Verdict};
-use super::starts::{LATE, at_once, usable_until};
+use self::record::{ItemKeys, KeyState, Reservation, Start, Verdict};
+use super::starts::{AHEAD, LATE, at_once, usable_until};
 use crate::item::clock::Timestamp;
 use crate::item::signature::fnv;
-use crate::job::rate::Rate;
+use crate::job::rate::{CostOf, DAY, Rate, Rates};
+use crate::job::window::Window;
+use crate::words::thousands;
 
 /// The time between two claims of items that waited for their keys, while other items are in hand.
 const CLAIM_EVERY: Duration = Duration::from_millis(50);
@@ -50,25 +54,121 @@ pub(crate) struct JobLimit {
     pub(crate) bound: LimitBound,
 }
 
+impl JobLimit {
+    /// The limit of these rates.
+    pub(crate) fn rates(of: Option<KeyOf>, rates: &Rates) -> Self {
+        Self { of, bound: LimitBound::Rates(Arc::new(KeyRates::new(rates))) }
+    }
+
+    /// Returns whether the payload of an item decides how much it uses of the limit.
+    pub(in crate::engine) fn has_costs(&self) -> bool {
+        let has_cost = |rates: &KeyRates| rates.windows.values().any(|(_, cost)| cost.is_some());
+        matches!(&self.bound, LimitBound::Rates(rates) if has_cost(rates))
+    }
+}
+
 /// The limit for each key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone)]
 pub(crate) enum LimitBound {
     /// The number of starts per unit of time.
-    Rate(Rate),
+    Rates(Arc<KeyRates>),
     /// The number of items that run at the same time.
     Concurrency(u32),
 }
 
-/// As the record of a job has it: `5/s` or `2`.
+/// The rates that hold for a key together.
+pub(crate) struct KeyRates {
+    text: String,
+    /// The rate at which starts are spread evenly.
+    pace: Option<Rate>,
+    /// Each by its name in the store: its unit, and a `$` for each limit of costs so far.
+    windows: BTreeMap<String, (Rate, Option<CostOf>)>,
+}
+
+impl KeyRates {
+    fn new(rates: &Rates) -> Self {
+        let plain = rates.0.iter().filter(|(rate, cost)| cost.is_none() && rate.unit() < DAY);
+        let pace = plain.map(|(rate, _)| *rate).min_by_key(|rate| rate.every());
+        let is_window =
+            |(rate, cost): &&(Rate, Option<CostOf>)| cost.is_some() || Some(*rate) != pace;
+        let mut windows = BTreeMap::<String, (Rate, Option<CostOf>)>::new();
+        for (rate, cost) in rates.0.iter().filter(is_window) {
+            let mut name = rate.unit_letter().to_owned();
+            while cost.is_some() && (name.len() == 1 || windows.contains_key(&name)) {
+                name.push('$');
+            }
+            let (lowest, _) = windows.entry(name).or_insert_with(|| (*rate, cost.clone()));
+            if rate.limit() < lowest.limit() {
+                *lowest = *rate;
+            }
+        }
+        Self { text: rates.to_string(), pace, windows }
+    }
+}
+
+/// As the record of a job has it: `5/s, 100/h` or `2`.
 impl fmt::Display for LimitBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rate(rate) => rate.fmt(f),
+            Self::Rates(rates) => rates.text.fmt(f),
             Self::Concurrency(most) => most.fmt(f),
         }
     }
 }
+
+/// The keys of an item, and what it costs in the windows that have costs.
+#[derive(Clone, Debug, Default)]
+pub(in crate::engine) struct KeysOf {
+    keys: Vec<Key>,
+    /// The number of the limit, the name of the window, and the cost.
+    costs: Vec<(usize, String, u64)>,
+}
+
+impl KeysOf {
+    fn cost(&self, key: Key, window: &str) -> u64 {
+        let of =
+            self.costs.iter().find(|(limit, name, _)| (*limit, &**name) == (key.limit, window));
+        of.map_or(1, |(_, _, cost)| *cost)
+    }
+}
+
+/// Returns the keys of an item.
+///
+/// # Errors
+/// The item can never start, because of its cost; this is the message.
+pub(in crate::engine) fn keys_of(limits: &[JobLimit], payload: &str) -> Result<KeysOf, String> {
+    let is_read = limits.iter().any(|limit| limit.of.is_some() || limit.has_costs());
+    let payload: Option<Value> = if is_read { serde_json::from_str(payload).ok() } else { None };
+    let mut of_item = KeysOf::default();
+    for (limit, JobLimit { of, bound }) in limits.iter().enumerate() {
+        let digest = match of {
+            Some(of) => payload.as_ref().and_then(|payload| of(payload)).map(|key| fnv(&key)),
+            None => Some(0),
+        };
+        let Some(digest) = digest else { continue };
+        of_item.keys.push(Key { limit, digest });
+        let LimitBound::Rates(rates) = bound else { continue };
+        for (name, (rate, cost_of)) in &rates.windows {
+            let Some(cost_of) = cost_of else { continue };
+            let message = match payload.as_ref().and_then(|payload| cost_of(payload)) {
+                Some(cost) if (1..=rate.limit()).contains(&cost) => {
+                    of_item.costs.push((limit, name.clone(), cost));
+                    continue;
+                }
+                Some(cost @ 1..) => {
+                    let cost = thousands(cost);
+                    format!("it can never start: its cost of {cost} is above the limit of {rate}")
+                }
+                _ => format!("its cost for the limit of {rate} is not a whole number from 1"),
+            };
+            return Err(message);
+        }
+    }
+    Ok(of_item)
+}
+
+/// The rate that lets an item start last, and when it does.
+pub(in crate::engine) type LastRate = (Timestamp, Rate);
 
 /// A key under one of the job's limits, by its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,13 +188,15 @@ pub(in crate::engine) struct JobLimits {
     /// Keys with places that have become free, which the store does not know yet.
     freed: BTreeSet<Key>,
     /// Starts that were not used, which the store does not know yet.
-    unused: Vec<(Key, Timestamp)>,
+    unused: Vec<Start>,
     /// The time that the last item of a key took, if the store does not have it yet.
     took: BTreeMap<Key, Duration>,
     /// Until when the store grants this worker its places.
     until: Timestamp,
-    /// The next free start of the job's rate, when the store was last read.
-    next: Timestamp,
+    /// The rates of the job itself, when the store was last read.
+    of_job: Option<KeyState>,
+    /// The time that the store took to reserve.
+    delay: Duration,
     lease: Duration,
     /// The average running time of an item.
     takes: Duration,
@@ -102,10 +204,11 @@ pub(in crate::engine) struct JobLimits {
 
 /// An item that has keys.
 struct KeyedItem {
-    keys: Vec<Key>,
+    of: KeysOf,
     stage: Stage,
-    /// The start that each key with a rate has reserved for it.
-    starts: Vec<(Key, Timestamp)>,
+    /// The starts that its keys have reserved for it.
+    starts: Vec<Start>,
+    waits_for: Option<LastRate>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,12 +232,12 @@ impl Stage {
 
 impl JobLimits {
     pub(in crate::engine) fn new(
-        limits: Vec<JobLimit>,
+        limits: &Arc<[JobLimit]>,
         worker: &Arc<str>,
         lease: Duration,
     ) -> Self {
         Self {
-            limits: limits.into(),
+            limits: Arc::clone(limits),
             worker: Arc::clone(worker),
             items: HashMap::new(),
             queue: VecDeque::new(),
@@ -142,33 +245,50 @@ impl JobLimits {
             unused: Vec::new(),
             took: BTreeMap::new(),
             until: Timestamp::default(),
-            next: Timestamp::default(),
+            of_job: None,
+            delay: Duration::ZERO,
             lease,
             takes: CLAIM_EVERY,
         }
     }
 
-    /// The rate of the job itself.
-    pub(in crate::engine) fn rate(&self) -> Option<Rate> {
-        self.limits.iter().find_map(|limit| match limit.bound {
-            LimitBound::Rate(rate) if limit.of.is_none() => Some(rate),
+    /// The rates of the job itself.
+    fn rates(&self) -> Option<&KeyRates> {
+        self.limits.iter().find_map(|limit| match &limit.bound {
+            LimitBound::Rates(rates) if limit.of.is_none() => Some(&**rates),
             _ => None,
         })
     }
 
-    /// Returns whether there are other limits than the rate of the job.
+    /// Returns whether there are other limits than the rates of the job.
     pub(in crate::engine) fn has_keys(&self) -> bool {
         self.limits.iter().any(|limit| limit.of.is_some())
     }
 
-    /// The next free start of the job's rate, if it lies ahead.
-    pub(in crate::engine) fn next_start(&self, now: Timestamp) -> Option<Timestamp> {
-        Some(self.next).filter(|next| *next > now)
+    /// The next free start of the job's rates, if it lies ahead, and the rate that has it.
+    pub(in crate::engine) fn next_start(&self, now: Timestamp) -> Option<LastRate> {
+        let turns = self.of_job.as_ref()?.turns(None, now);
+        let last = turns.max_by_key(|turn| turn.at).filter(|turn| turn.at > now)?;
+        Some((last.at, last.limit))
     }
 
     /// Returns how many items make sense to hold beside those that run.
-    pub(in crate::engine) fn most_ready(&self) -> usize {
-        self.rate().map_or(usize::MAX, |rate| at_once(rate.every()))
+    pub(in crate::engine) fn most_ready(&self, now: Timestamp) -> usize {
+        let Some(KeyRates { pace, windows, .. }) = self.rates() else { return usize::MAX };
+        let at_pace = pace.map_or(usize::MAX, |rate| at_once(rate.every()));
+        let is_far = self.next_start(now).is_some_and(|(next, _)| next > now + AHEAD);
+        let free = |window: &Window| window.limit.limit().saturating_sub(window.used(now));
+        let state = self.of_job.as_ref().filter(|_| !is_far);
+        let free = state.and_then(|state| state.windows.values().map(free).min()).unwrap_or(1);
+        let free = usize::try_from(free).unwrap_or(usize::MAX).max(1);
+        if windows.is_empty() { at_pace } else { at_pace.min(free) }
+    }
+
+    /// Returns how much of each window of the job's rates is used up.
+    #[cfg(feature = "metrics")]
+    pub(in crate::engine) fn used(&self, now: Timestamp) -> impl Iterator<Item = (Rate, u64)> {
+        let windows = self.of_job.iter().flat_map(|state| state.windows.values());
+        windows.map(move |window| (window.limit, window.used(now)))
     }
 
     /// Returns for how many of the ready items keys can be reserved while this many places are
@@ -179,7 +299,7 @@ impl JobLimits {
         free: usize,
         now: Timestamp,
     ) -> usize {
-        let has_rate = self.rate().is_some();
+        let has_rate = self.rates().is_some();
         let starts = ready.filter_map(|item| self.start_of(item, now));
         free.saturating_sub(starts.filter(|at| has_rate || *at <= now).count())
     }
@@ -187,19 +307,11 @@ impl JobLimits {
     /// Takes in an item that was claimed.
     pub(in crate::engine) fn add(&mut self, item: i64, payload: &str, now: Timestamp) {
         self.drop_item(item, now);
-        let payload: Option<Value> =
-            if self.has_keys() { serde_json::from_str(payload).ok() } else { None };
-        let key = |(limit, JobLimit { of, .. }): (usize, &JobLimit)| {
-            let digest = match of {
-                Some(of) => fnv(&of(payload.as_ref()?)?),
-                None => 0,
-            };
-            Some(Key { limit, digest })
-        };
-        let keys: Vec<_> = self.limits.iter().enumerate().filter_map(key).collect();
-        if !keys.is_empty() {
+        // One that can never start waits for nothing.
+        let of = keys_of(&self.limits, payload).unwrap_or_default();
+        if !of.keys.is_empty() {
             let (stage, starts) = (Stage::Unreserved(now), Vec::new());
-            self.items.insert(item, KeyedItem { keys, stage, starts });
+            self.items.insert(item, KeyedItem { of, stage, starts, waits_for: None });
         }
     }
 
@@ -213,11 +325,18 @@ impl JobLimits {
     }
 
     /// The next time at which something can be done with an item: start it, or reserve its keys.
-    pub(in crate::engine) fn turn_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
-        match self.items.get(&item).map(|keyed| keyed.stage) {
+    /// Also returns the rate that it waits for, and until when.
+    pub(in crate::engine) fn turn_of(
+        &self,
+        item: i64,
+        now: Timestamp,
+    ) -> Option<(Timestamp, Option<LastRate>)> {
+        let keyed = self.items.get(&item);
+        let at = match keyed.map(|keyed| keyed.stage) {
             Some(Stage::Unreserved(at)) => Some(at).filter(|at| *at > now),
             _ => self.start_of(item, now),
-        }
+        };
+        Some((at?, keyed.and_then(|keyed| keyed.waits_for)))
     }
 
     /// Notes that an item starts now.
@@ -235,7 +354,7 @@ impl JobLimits {
             let took = now.since(since);
             // A moving average of the last eight or so.
             self.takes = (self.takes * 7 + took) / 8;
-            let with_places = keyed.keys.iter().filter(|key| has_places(&self.limits, **key));
+            let with_places = keyed.of.keys.iter().filter(|key| has_places(&self.limits, **key));
             self.took.extend(with_places.map(|key| (*key, took)));
         }
         self.drop_item(item, now);
@@ -245,7 +364,7 @@ impl JobLimits {
         if let Some(keyed) = self.items.remove(&item) {
             self.unused.extend(keyed.starts);
             if keyed.stage.has_places() {
-                self.pass_on(&keyed.keys, now);
+                self.pass_on(&keyed.of.keys, now);
             }
         }
     }
@@ -259,14 +378,15 @@ impl JobLimits {
         let waits = |item: &i64| {
             items.get(item).is_some_and(|keyed| {
                 matches!(keyed.stage, Stage::Queued(_))
-                    && keyed.keys.iter().any(|key| places.contains(key))
+                    && keyed.of.keys.iter().any(|key| places.contains(key))
             })
         };
         let waiting: Vec<_> = queue.iter().copied().filter(waits).collect();
         let next = waiting.first().and_then(|next| items.get_mut(next));
-        if let Some(next) = next.filter(|next| next.keys.iter().all(|key| places.contains(key))) {
+        if let Some(next) = next.filter(|next| next.of.keys.iter().all(|key| places.contains(key)))
+        {
             next.stage = Stage::Admitted { at: now, until: usable_until(now, now) };
-            places.retain(|key| !next.keys.contains(key));
+            places.retain(|key| !next.of.keys.contains(key));
             freed.extend(places);
             return;
         }
@@ -292,7 +412,7 @@ impl JobLimits {
                 Stage::Admitted { until, .. } if until < now => {
                     keyed.stage = Stage::Unreserved(now);
                     self.unused.append(&mut keyed.starts);
-                    late.extend_from_slice(&keyed.keys);
+                    late.extend_from_slice(&keyed.of.keys);
                 }
                 Stage::Queued(since) if since + PATIENCE < now => {
                     keyed.stage = Stage::Unreserved(now);
@@ -320,7 +440,7 @@ impl JobLimits {
         let want = |item: i64| {
             let keyed = self.items.get(&item)?;
             let is_due = matches!(keyed.stage, Stage::Unreserved(at) if at <= now);
-            is_due.then(|| ItemKeys { item, keys: keyed.keys.clone() })
+            is_due.then(|| ItemKeys { item, of: keyed.of.clone() })
         };
         let wanted: Vec<_> = ready.filter_map(want).take(most).collect();
         let held = self.held();
@@ -353,7 +473,7 @@ impl JobLimits {
                 Stage::Unreserved(at) if at > now => &mut near,
                 _ => continue,
             };
-            for key in &keyed.keys {
+            for key in &keyed.of.keys {
                 *count.entry(*key).or_default() += 1;
             }
         }
@@ -369,6 +489,7 @@ impl JobLimits {
             unused: std::mem::take(&mut self.unused),
             took: std::mem::take(&mut self.took),
             lease: self.lease,
+            reach: LATE.max(self.delay * 2),
         }
     }
 
@@ -376,17 +497,23 @@ impl JobLimits {
     /// due.
     pub(in crate::engine) fn reserved(
         &mut self,
-        Reserved { verdicts, until, next }: Reserved,
+        Reserved { verdicts, until, of_job, began }: Reserved,
         now: Timestamp,
     ) -> Vec<(i64, Timestamp)> {
         self.until = self.until.max(until);
-        self.next = next.unwrap_or(self.next);
-        let due = |(item, verdict)| Some((item, self.judged(item, verdict, now)?));
+        self.delay = now.since(began);
+        self.of_job = of_job.or_else(|| self.of_job.take());
+        let due = |(item, verdict, rate)| Some((item, self.judged(item, (verdict, rate), now)?));
         verdicts.into_iter().filter_map(due).collect()
     }
 
     /// Returns when an item is due if it goes back to the store.
-    fn judged(&mut self, item: i64, verdict: Verdict, now: Timestamp) -> Option<Timestamp> {
+    fn judged(
+        &mut self,
+        item: i64,
+        (verdict, waits_for): (Verdict, Option<LastRate>),
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let Some(keyed) = self.items.get_mut(&item) else {
             // It has been lost meanwhile, and the store does not know that.
             if let Verdict::Admit { keys, starts, .. } = verdict {
@@ -395,10 +522,14 @@ impl JobLimits {
             }
             return None;
         };
+        keyed.waits_for = waits_for;
         match verdict {
             Verdict::Admit { at, starts, .. } => {
-                let first = starts.iter().map(|(_, start)| *start).fold(at, Timestamp::min);
-                keyed.stage = Stage::Admitted { at, until: usable_until(first, now) };
+                let first = starts.iter().map(|start| start.at).fold(at, Timestamp::min);
+                let slots =
+                    starts.iter().filter(|start| start.cost.is_some()).map(|start| start.at);
+                let until = slots.fold(usable_until(first, now), Timestamp::min);
+                keyed.stage = Stage::Admitted { at, until };
                 keyed.starts = starts;
             }
             Verdict::ReserveAt(at) => keyed.stage = Stage::Unreserved(at),
@@ -429,7 +560,7 @@ impl JobLimits {
     fn held(&self) -> BTreeMap<Key, u32> {
         let mut held = BTreeMap::new();
         for keyed in self.items.values().filter(|keyed| keyed.stage.has_places()) {
-            for key in keyed.keys.iter().filter(|key| has_places(&self.limits, **key)) {
+            for key in keyed.of.keys.iter().filter(|key| has_places(&self.limits, **key)) {
                 *held.entry(*key).or_default() += 1;
             }
         }
@@ -447,8 +578,8 @@ fn is_of_job(limits: &[JobLimit], key: Key) -> bool {
     limits.get(key.limit).is_some_and(|limit| limit.of.is_none())
 }
 
-fn bound(limits: &[JobLimit], key: Key) -> Option<LimitBound> {
-    limits.get(key.limit).map(|limit| limit.bound)
+fn bound(limits: &[JobLimit], key: Key) -> Option<&LimitBound> {
+    limits.get(key.limit).map(|limit| &limit.bound)
 }
 
 #[cfg(test)]
@@ -462,12 +593,13 @@ mod tests {
     /// A worker of a job whose items have one key, their payload.
     fn worker(name: &str, bounds: &[LimitBound]) -> JobLimits {
         let of: KeyOf = Arc::new(|payload| payload.as_str().map(ToOwned::to_owned));
-        let limit = |bound: &LimitBound| JobLimit { of: Some(Arc::clone(&of)), bound: *bound };
-        JobLimits::new(bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
+        let limit =
+            |bound: &LimitBound| JobLimit { of: Some(Arc::clone(&of)), bound: bound.clone() };
+        JobLimits::new(&bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
     }
 
     fn rate(text: &str) -> LimitBound {
-        LimitBound::Rate(text.parse().unwrap())
+        JobLimit::rates(None, &text.parse().unwrap()).bound
     }
 
     /// Claims items with the same key.

@@ -108,14 +108,14 @@ async fn a_wait_for_a_slow_rate_is_reported_and_no_start_is_lost() {
         tokio::time::sleep(Duration::from_secs(100)).await;
         let job = Job::get(&store, "slow-1").await.unwrap();
         let counts = store.counts(&job.id).await.unwrap();
-        Waiting::load(&store, &job, &counts).await.unwrap().rate
+        Waiting::load(&store, &job, &counts).await.unwrap().rates
     };
     let (report, seen) = tokio::join!(job, looks);
     assert_eq!(report.unwrap().succeeded(), 3);
     let seconds: Vec<_> =
         starts.0.lock().unwrap().windows(2).map(|two| (two[1] - two[0]).as_secs()).collect();
     assert_eq!(seconds, [70, 60]);
-    assert_eq!(seen.map(|seen| seen.limit), Some(limit));
+    assert_eq!(seen[0].limit, limit);
     let heard = waits.heard();
     assert!(matches!(heard[..], [WaitReason::Rate { limit: of, .. }] if of == limit), "{heard:?}");
 }
@@ -155,7 +155,7 @@ async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
     for _ in 0..5 {
         run_for(&store, "1/h", &starts, Duration::from_secs(10)).await;
     }
-    let record = RateRecord::find(&store, "job-1").await.unwrap().unwrap();
+    let record = RateRecord::of(&store, "job-1").await.unwrap()[0];
     let hour = Duration::from_hours(1);
     assert_eq!((starts.count(), record.next.since(began).as_secs()), (1, hour.as_secs()));
     run_for(&store, "1/h", &starts, hour).await;
@@ -164,7 +164,7 @@ async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
     // A quick rate returns the starts that it has reserved and not used.
     let (store, starts) = (SqliteStore::in_memory(), Starts::default());
     run_for(&store, "20/s", &starts, Duration::from_millis(120)).await;
-    let record = RateRecord::find(&store, "job-1").await.unwrap().unwrap();
+    let record = RateRecord::of(&store, "job-1").await.unwrap()[0];
     assert!(record.next <= store.now() + Duration::from_millis(50), "{record:?}");
 }
 

@@ -8,16 +8,24 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::super::starts::{ahead, free_start};
+use super::super::starts::{AHEAD, ahead, free_start};
 use super::{
-    CLAIM_AT_MOST, JobLimit, Key, LATE, LimitBound, PATIENCE, bound, has_places, is_of_job,
+    CLAIM_AT_MOST, JobLimit, Key, KeyRates, KeysOf, LATE, LastRate, LimitBound, PATIENCE, bound,
+    has_places, is_of_job,
 };
 use crate::item::clock::{Timestamp, micros};
+use crate::job::rate::Rate;
 use crate::job::rate_record::RateRecord;
+use crate::job::window::Window;
 use crate::store::{Store, StoreError};
 
 /// An item whose start is at most this far away is kept until then.
 const SOON: Duration = Duration::from_millis(150);
+/// An item that waits in hand for a window asks again in this time, and keeps its room for three
+/// times as long: if it was removed, or its worker killed, others start.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// An item whose turn has come, and that does not start within this time, loses the turn.
+const GRACE: Duration = Duration::from_secs(5);
 /// An item that goes back to the store is due so long before its start: time to claim it.
 const EARLY: Duration = Duration::from_millis(100);
 /// The shortest time that an item is assumed to run, until one has ended.
@@ -27,14 +35,36 @@ const TAKES_AT_LEAST: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub(super) struct ItemKeys {
     pub(super) item: i64,
-    pub(super) keys: Vec<Key>,
+    pub(super) of: KeysOf,
+}
+
+/// What a key has reserved for an item: a start at its pace, or its cost in a window, with the name
+/// of the window, until the end of the slot.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::engine) struct Start {
+    pub(super) key: Key,
+    pub(super) at: Timestamp,
+    pub(super) cost: Option<(String, u64)>,
+}
+
+/// When a rate of a key lets an item start.
+pub(super) struct Turn {
+    pub(super) limit: Rate,
+    pub(super) at: Timestamp,
+    /// The distance between such items, on average.
+    every: Duration,
+    /// The time by which the start can be reserved early.
+    ahead: Duration,
+    window: Option<String>,
+    /// Set if another item has to start in the window before.
+    is_after_other: bool,
 }
 
 /// The result for an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It can start then, which is soon, and has a place of each key, and these starts.
-    Admit { at: Timestamp, keys: Vec<Key>, starts: Vec<(Key, Timestamp)> },
+    Admit { at: Timestamp, keys: Vec<Key>, starts: Vec<Start> },
     /// It waits in hand: its start cannot be reserved before then.
     ReserveAt(Timestamp),
     /// This worker will soon free a place for it.
@@ -48,10 +78,16 @@ type Workers = BTreeMap<String, Timestamp>;
 
 /// The value of a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct KeyState {
+pub(in crate::engine) struct KeyState {
     /// The limit that this is for.
     #[serde(default)]
-    limit: Option<LimitBound>,
+    bound: String,
+    /// The rate at which starts are spread evenly.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pace: Option<Rate>,
+    /// What was used of the other rates.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) windows: BTreeMap<String, Window>,
     /// The next free start.
     #[serde(default, skip_serializing_if = "is_default")]
     next: Timestamp,
@@ -79,23 +115,76 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl KeyState {
     /// The state under this limit: another one counts from the last start, and nothing else that
     /// was said about the future holds.
-    fn under(mut self, limit: LimitBound, now: Timestamp) -> Self {
-        if let LimitBound::Rate(rate) = limit {
-            let was = match self.limit {
-                Some(LimitBound::Rate(was)) => was,
-                _ => rate,
-            };
-            self.next = free_start(self.next, was.every(), rate.every(), now);
+    fn under(mut self, limit: &LimitBound, now: Timestamp) -> Self {
+        let bound = limit.to_string();
+        if let LimitBound::Rates(rates) = limit {
+            if self.bound != bound {
+                self.windows = self.windows_under(rates);
+            }
+            for (name, window) in &mut self.windows {
+                let limit = rates.windows.get(name).map(|(rate, _)| *rate).or(rates.pace);
+                window.set(limit.unwrap_or(window.limit), now);
+            }
+            if let Some(rate) = rates.pace {
+                let was = self.pace.unwrap_or(rate);
+                self.next = free_start(self.next, was.every(), rate.every(), now);
+            }
+            self.pace = rates.pace;
         }
-        let is_past = |time: Timestamp| time <= now || self.limit != Some(limit);
+        let is_past = |time: Timestamp| time <= now || self.bound != bound;
         if is_past(self.promised) {
             self.promised = Timestamp::default();
         }
         if is_past(self.turn) {
             self.turn = Timestamp::default();
         }
-        self.limit = Some(limit);
+        self.bound = bound;
         self
+    }
+
+    /// The windows under other rates: what was used counts for an edited limit too.
+    fn windows_under(&mut self, rates: &KeyRates) -> BTreeMap<String, Window> {
+        let mut before = std::mem::take(&mut self.windows);
+        let mut wanted: BTreeMap<_, _> =
+            rates.windows.iter().map(|(name, (rate, _))| (name.clone(), *rate)).collect();
+        // A window whose rate now paces is kept.
+        let paces = rates.pace.filter(|rate| before.contains_key(rate.unit_letter()));
+        wanted.extend(paces.map(|rate| (rate.unit_letter().to_owned(), rate)));
+        let under = |(name, rate): (&String, &Rate)| {
+            let is_gone =
+                |old: &&String| !wanted.contains_key(*old) && old.get(1..) == name.get(1..);
+            let gone = before.keys().find(is_gone).cloned();
+            let window = before.remove(name).or_else(|| before.remove(&gone?)).or_else(|| {
+                // Its starts were spread evenly until now.
+                let was = self.pace.filter(|was| was.unit_letter() == name)?;
+                Some(Window::paced(was, self.next - was.every()))
+            });
+            (name.clone(), Window { first: None, ..window.unwrap_or_else(|| Window::new(*rate)) })
+        };
+        wanted.iter().map(under).collect()
+    }
+
+    /// Returns when each rate of the key lets an item start, which is any one without `item`.
+    pub(super) fn turns<'a>(
+        &'a self,
+        item: Option<(Key, &'a ItemKeys)>,
+        now: Timestamp,
+    ) -> impl Iterator<Item = Turn> + use<'a> {
+        let paced = self.pace.map(|limit| {
+            let (at, every) = (self.next, limit.every());
+            let (ahead, window) = (ahead(every), None);
+            Turn { limit, at, every, ahead, window, is_after_other: false }
+        });
+        let windows = self.windows.iter().map(move |(name, window)| {
+            let (limit, cost) =
+                (window.limit, item.map_or(1, |(key, item)| item.of.cost(key, name)));
+            let every = limit.every().saturating_mul(u32::try_from(cost).unwrap_or(u32::MAX));
+            let item = item.map(|(_, item)| item.item);
+            let at = window.free_at(item, cost, now);
+            let (ahead, is_after_other) = (AHEAD, window.is_after_other(item, now));
+            Turn { limit, at, every, ahead, window: Some(name.clone()), is_after_other }
+        });
+        paced.into_iter().chain(windows)
     }
 
     /// Reserves a start for an item whose key is busy until `next`, and returns it: `next` if no
@@ -146,19 +235,23 @@ pub(in crate::engine) struct Reservation {
     pub(super) queued: BTreeMap<Key, u32>,
     pub(super) near: BTreeMap<Key, u32>,
     pub(super) freed: BTreeSet<Key>,
-    pub(super) unused: Vec<(Key, Timestamp)>,
+    pub(super) unused: Vec<Start>,
     pub(super) took: BTreeMap<Key, Duration>,
     pub(super) lease: Duration,
+    /// A start in a window can be used for so long.
+    pub(super) reach: Duration,
 }
 
 /// The results, by item.
 #[derive(Default)]
 pub(in crate::engine) struct Reserved {
-    pub(super) verdicts: Vec<(i64, Verdict)>,
+    pub(super) verdicts: Vec<(i64, Verdict, Option<LastRate>)>,
     /// Until when this worker has its places.
     pub(super) until: Timestamp,
-    /// The next free start of the job's rate, if that was read.
-    pub(super) next: Option<Timestamp>,
+    /// The rates of the job itself, if they were read.
+    pub(super) of_job: Option<KeyState>,
+    /// The time of the reservation.
+    pub(super) began: Timestamp,
 }
 
 impl Reservation {
@@ -168,8 +261,8 @@ impl Reservation {
         store: &dyn Store,
         job: &str,
     ) -> Result<Reserved, StoreError> {
-        let wanted = self.wanted.iter().flat_map(|want| &want.keys);
-        let unused = self.unused.iter().map(|(key, _)| key);
+        let wanted = self.wanted.iter().flat_map(|want| &want.of.keys);
+        let unused = self.unused.iter().map(|start| &start.key);
         let keys: BTreeSet<Key> =
             wanted.chain(unused).chain(&self.freed).chain(self.took.keys()).copied().collect();
         let prefix = RateRecord::keys_prefix(job);
@@ -227,10 +320,14 @@ impl Reservation {
             near: self.near.clone(),
             now,
         };
-        let verdicts = self.wanted.iter().map(|want| (want.item, round.judge(want))).collect();
+        let judged = self.wanted.iter().map(|want| {
+            let (verdict, rate) = round.judge(want);
+            (want.item, verdict, rate)
+        });
+        let verdicts = judged.collect();
         let mut states = round.states;
         let of_job = states.iter().find(|(key, _)| is_of_job(&self.limits, **key));
-        let next = of_job.map(|(_, state)| state.next);
+        let of_job = of_job.map(|(_, state)| state.clone());
         let holds = !self.held.is_empty()
             || states.values().any(|state| state.held.contains_key(&*self.worker));
         let until = now + self.lease;
@@ -254,7 +351,7 @@ impl Reservation {
         {
             *value = Some(serde_json::to_string(&workers).map_err(StoreError::other)?);
         }
-        Ok(Reserved { verdicts, until, next })
+        Ok(Reserved { verdicts, until, of_job, began: now })
     }
 
     /// Takes starts back that were not used, the last ones first: what comes before the starts of
@@ -262,12 +359,12 @@ impl Reservation {
     fn take_back(&self, states: &mut BTreeMap<Key, KeyState>) {
         let mut unused = self.unused.clone();
         unused.sort_unstable_by(|one, other| other.cmp(one));
-        for (key, start) in unused {
-            if let (Some(LimitBound::Rate(rate)), Some(state)) =
-                (bound(&self.limits, key), states.get_mut(&key))
-                && state.next == start + rate.every()
-            {
-                state.next = start;
+        for Start { key, at, cost } in unused {
+            let Some(state) = states.get_mut(&key) else { continue };
+            if let Some((name, cost)) = cost {
+                state.windows.entry(name).and_modify(|window| window.give_back(cost, at));
+            } else if state.pace.is_some_and(|rate| state.next == at + rate.every()) {
+                state.next = at;
             }
         }
     }
@@ -284,96 +381,120 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    fn judge(&mut self, want: &ItemKeys) -> Verdict {
-        if let Some(verdict) = self.wait_for_start(want) {
-            return verdict;
+    /// Returns the verdict on an item, and the rate that lets it start last, and when.
+    fn judge(&mut self, want: &ItemKeys) -> (Verdict, Option<LastRate>) {
+        let turns: Vec<_> = self.turns(want).collect();
+        let last = turns.iter().map(|(_, turn)| turn).max_by_key(|turn| turn.at);
+        let rate = last.map(|last| (last.at, last.limit));
+        let waits = last.and_then(|last| self.wait_for_start(want, &turns, last.at));
+        if let Some(verdict) = waits.or_else(|| self.wait_for_place(want)) {
+            return (verdict, rate);
         }
-        if let Some(verdict) = self.wait_for_place(want) {
-            return verdict;
-        }
-        let at = self.rates(want).map(|(key, _)| self.next(key)).fold(self.now, Timestamp::max);
+        let at = last.map_or(self.now, |last| last.at.max(self.now));
         let mut starts = Vec::new();
-        for key in &want.keys {
+        for key in &want.of.keys {
             let Some(state) = self.states.get_mut(key) else { continue };
-            match bound(&self.reservation.limits, *key) {
-                Some(LimitBound::Rate(rate)) => {
-                    // One that is a moment late keeps its time.
-                    let start = free_start(state.next, rate.every(), rate.every(), at);
-                    state.next = start + rate.every();
-                    starts.push((*key, start));
-                }
-                Some(LimitBound::Concurrency(_)) => {
-                    *state.held.entry(self.reservation.worker.to_string()).or_default() += 1;
-                    state.admitted = self.now;
-                }
-                None => {}
+            if has_places(&self.reservation.limits, *key) {
+                *state.held.entry(self.reservation.worker.to_string()).or_default() += 1;
+                state.admitted = self.now;
+            }
+            if let Some(rate) = state.pace {
+                // One that is a moment late keeps its time.
+                let start = free_start(state.next, rate.every(), rate.every(), at);
+                state.next = start + rate.every();
+                starts.push(Start { key: *key, at: start, cost: None });
+            }
+            for (name, window) in &mut state.windows {
+                let cost = want.of.cost(*key, name);
+                let end = window.start(want.item, cost, at + self.reservation.reach);
+                starts.push(Start { key: *key, at: end, cost: Some((name.clone(), cost)) });
             }
         }
-        Verdict::Admit { at, keys: want.keys.clone(), starts }
+        (Verdict::Admit { at, keys: want.of.keys.clone(), starts }, rate)
     }
 
-    /// The keys of an item that have a rate.
-    fn rates<'a>(&'a self, want: &'a ItemKeys) -> impl Iterator<Item = (Key, Duration)> + use<'a> {
-        want.keys.iter().filter_map(|key| match bound(&self.reservation.limits, *key) {
-            Some(LimitBound::Rate(rate)) => Some((*key, rate.every())),
-            _ => None,
+    /// When each rate of an item's keys lets it start.
+    fn turns<'a>(&'a self, want: &'a ItemKeys) -> impl Iterator<Item = (Key, Turn)> + use<'a> {
+        want.of.keys.iter().flat_map(|key| {
+            let state = self.states.get(key).into_iter();
+            let turns = state.flat_map(|state| state.turns(Some((*key, want)), self.now));
+            turns.map(|turn| (*key, turn))
         })
     }
 
-    fn next(&self, key: Key) -> Timestamp {
-        self.states.get(&key).map_or(self.now, |state| state.next)
-    }
-
-    /// The verdict on an item whose next start cannot be reserved yet.
-    fn wait_for_start(&mut self, want: &ItemKeys) -> Option<Verdict> {
+    /// The verdict on an item whose next start, which is at `next`, cannot be reserved yet.
+    fn wait_for_start(
+        &mut self,
+        want: &ItemKeys,
+        turns: &[(Key, Turn)],
+        next: Timestamp,
+    ) -> Option<Verdict> {
         let now = self.now;
-        let near = |key: Key| self.near.get(&key).copied().unwrap_or(0);
-        let least_ahead = self.rates(want).map(|(_, every)| ahead(every)).min()?;
-        let next = self.rates(want).map(|(key, _)| self.next(key)).max()?;
+        let least_ahead = turns.iter().map(|(_, turn)| turn.ahead).min()?;
         if next <= now + least_ahead {
             return None;
         }
-        let is_of_job = |(key, _): &(Key, Duration)| is_of_job(&self.reservation.limits, *key);
+        let limits = &self.reservation.limits;
+        // One that waits for another item keeps no room: else the two could wait for each other.
+        let is_after_other = turns.iter().any(|(_, turn)| turn.is_after_other);
+        let (mut ask_again, mut has_turn) = (Timestamp::NEVER, false);
+        for (key, turn) in turns {
+            if let (Some(name), Some(state)) = (&turn.window, self.states.get_mut(key))
+                && let Some(window) = state.windows.get_mut(name)
+            {
+                let mut until = next + GRACE;
+                if is_of_job(limits, *key) {
+                    until = until.min(now + ASK_AGAIN * 3);
+                    ask_again = now + ASK_AGAIN;
+                }
+                if (window.take_turn(want.item) || turn.at == next) && !is_after_other {
+                    window.keep_room(want.item, next, until);
+                    has_turn = true;
+                }
+            }
+        }
+        let near = |key: Key| self.near.get(&key).copied().unwrap_or(0);
+        let is_of_job = |(key, _): &&(Key, Turn)| is_of_job(limits, *key);
         // Many at once, when half of what can be reserved is free.
-        let at_rate =
-            |(key, every): (Key, Duration)| self.next(key) - least_ahead.min(ahead(every) / 2);
-        let of_job = self.rates(want).find(is_of_job).map(at_rate).unwrap_or_default();
+        let at_rate = |(_, turn): &(Key, Turn)| turn.at - least_ahead.min(turn.ahead / 2);
+        let of_job = turns.iter().filter(is_of_job).map(at_rate).max().unwrap_or_default();
         // After those that wait in hand already.
         let after =
-            |(key, every): (Key, Duration)| (self.next(key) + every * near(key), key, every);
-        let by_key = self.rates(want).filter(|one| !is_of_job(one)).map(after).max();
+            |(key, turn): &(Key, Turn)| (turn.at + turn.every * near(*key), *key, turn.every);
+        let by_key = turns.iter().filter(|one| !is_of_job(one)).map(after).max();
         let Some((start, key, every)) = by_key else {
-            return Some(Verdict::ReserveAt(of_job));
+            return Some(Verdict::ReserveAt(of_job.min(ask_again)));
         };
         if start > now + SOON {
-            let due = self.states.get_mut(&key)?.take_start(every, start) - EARLY;
-            return Some(Verdict::Defer { due });
+            let state = self.states.get_mut(&key)?;
+            let due = if has_turn { next } else { state.take_start(every, start) };
+            return Some(Verdict::Defer { due: due - EARLY });
         }
-        for key in &want.keys {
+        for key in &want.of.keys {
             *self.near.entry(*key).or_default() += 1;
         }
         if let Some(state) = self.states.get_mut(&key) {
             state.promised = state.promised.max(start);
         }
-        Some(Verdict::ReserveAt(of_job.max(start - least_ahead)))
+        Some(Verdict::ReserveAt(of_job.max(start - least_ahead).min(ask_again)))
     }
 
     /// The verdict on an item that has a key without a free place.
     fn wait_for_place(&mut self, want: &ItemKeys) -> Option<Verdict> {
         let Self { reservation, states, room, queued, now, .. } = self;
         let (mut is_busy, mut due) = (false, None);
-        for key in want.keys.iter().filter(|key| has_places(&reservation.limits, **key)) {
+        for key in want.of.keys.iter().filter(|key| has_places(&reservation.limits, **key)) {
             let Some(LimitBound::Concurrency(most)) = bound(&reservation.limits, *key) else {
                 continue;
             };
             let Some(state) = states.get_mut(key) else { continue };
-            if state.held.values().sum::<u32>() < most {
+            if state.held.values().sum::<u32>() < *most {
                 continue;
             }
             is_busy = true;
             let is_own = state.held.contains_key(&*reservation.worker);
             let (every, ahead) =
-                (state.estimate(*now) / most.max(1), queued.get(key).copied().unwrap_or(0));
+                (state.estimate(*now) / (*most).max(1), queued.get(key).copied().unwrap_or(0));
             // The next one always: its place would be empty for a while otherwise.
             if is_own && *room > 0 && (ahead == 0 || every * (ahead + 1) <= PATIENCE) {
                 continue;
@@ -388,7 +509,7 @@ impl Round<'_> {
         }
         is_busy.then(|| {
             *room -= 1;
-            for key in &want.keys {
+            for key in &want.of.keys {
                 *queued.entry(*key).or_default() += 1;
             }
             Verdict::Queue

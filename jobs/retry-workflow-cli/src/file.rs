@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,12 +40,13 @@ use self::item_path::ItemPath;
 use crate::steps::command_env::{Agent, Workspace};
 use crate::steps::environment::Environment;
 use crate::steps::step::Steps;
+use crate::template::placeholder::Placeholder;
 use crate::template::scope::{Scope, StepOutputs};
 use crate::template::text::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
 use retry_workflow::job::Moment;
-use retry_workflow::store::{NewItem, PRIORITIES};
+use retry_workflow::store::NewItem;
 use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
 
 /// A workflow file that has been read and checked.
@@ -107,25 +109,39 @@ pub(crate) struct MapPlan {
 /// `map.rate` and `map.concurrency`.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// The rate of all items together.
-    pub(crate) rate: Option<Rate>,
-    pub(crate) by_key: Vec<KeyLimit>,
+    pub(crate) rates: Vec<RateLimit>,
+    /// The number of items that share a key and run at the same time.
+    pub(crate) concurrency: Vec<(ItemText, NonZeroU32)>,
 }
 
-/// A limit for items that share a key.
+/// A rate of all items, or of those that share a key; of starts, or of costs.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyLimit {
-    pub(crate) per: Template,
-    pub(crate) bound: KeyLimitValue,
+pub(crate) struct RateLimit {
+    pub(crate) per: Option<ItemText>,
+    /// The text of the key, empty if all items share the rate.
+    pub(crate) key: String,
+    pub(crate) limit: Rate,
+    pub(crate) cost: Option<ItemText>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum KeyLimitValue {
-    Rate(Rate),
-    Concurrency(NonZeroU32),
+impl Limits {
+    /// The rates that hold for the same items, each list with its key.
+    pub(crate) fn rates_by_key(&self) -> BTreeMap<&str, Vec<&RateLimit>> {
+        let mut by_key = BTreeMap::<_, Vec<_>>::new();
+        for rate in &self.rates {
+            by_key.entry(rate.key.as_str()).or_default().push(rate);
+        }
+        by_key
+    }
+
+    fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        let rates = self.rates.iter().flat_map(|rate| rate.per.iter().chain(&rate.cost));
+        let texts = rates.chain(self.concurrency.iter().map(|(per, _)| per));
+        texts.flat_map(|text| text.template.placeholders())
+    }
 }
 
-/// `map.item_id` or `map.priority`, and where it is written.
+/// `map.item_id`, `map.priority`, or a text of a limit, and where it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct ItemText {
     pub(crate) template: Template,
@@ -133,24 +149,44 @@ pub(crate) struct ItemText {
 }
 
 impl ItemText {
-    /// Returns the priority of an item; 0 without a value.
+    /// Returns the text for an item; empty if the item has no such field.
+    pub(crate) fn of(&self, item: &Value) -> String {
+        let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
+        self.template.render(&scope).unwrap_or_default()
+    }
+
+    /// Returns the number of an item. Without a value it is 0.
     ///
     /// # Errors
-    /// The value is not a priority; it is returned. An item without the field is reported
+    /// The value is not in the range; it is returned. An item without the field is reported
     /// elsewhere.
-    pub(crate) fn priority(&self, item: &Value) -> Result<i8, String> {
-        let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
-        let text = self.template.render(&scope).unwrap_or_default();
-        match text.trim() {
-            "" => Ok(0),
-            text => text
-                .parse()
-                .ok()
-                .filter(|it| PRIORITIES.contains(it))
-                .ok_or_else(|| text.to_owned()),
-        }
+    pub(crate) fn number(
+        &self,
+        item: &Value,
+        range: &RangeInclusive<i128>,
+    ) -> Result<i128, String> {
+        let text = self.of(item);
+        let number = if text.trim().is_empty() { Some(0) } else { text.trim().parse().ok() };
+        number.filter(|number| range.contains(number)).ok_or(text)
+    }
+
+    /// Returns the priority of an item that has been checked.
+    pub(crate) fn priority(&self, item: &Value) -> i8 {
+        let number = self.number(item, &PRIORITY).unwrap_or_default();
+        i8::try_from(number).unwrap_or_default()
+    }
+
+    /// Returns the cost of an item, if it has one. A number that is too large is above any limit.
+    pub(crate) fn cost(&self, item: &Value) -> Option<u64> {
+        let number = self.number(item, &COST).ok()?;
+        Some(u64::try_from(number).unwrap_or(u64::MAX))
     }
 }
+
+/// The priorities of items.
+pub(crate) const PRIORITY: RangeInclusive<i128> = -9..=9;
+/// The costs of items.
+pub(crate) const COST: RangeInclusive<i128> = 1..=i128::MAX;
 
 /// One of `tasks`.
 #[derive(Debug)]
@@ -334,7 +370,7 @@ impl WorkflowFile {
         placeholders.extend(self.handlers.values().flat_map(Steps::placeholders));
         placeholders.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
         placeholders.extend(map.priority.iter().flat_map(|it| it.template.placeholders()));
-        placeholders.extend(map.limits.by_key.iter().flat_map(|limit| limit.per.placeholders()));
+        placeholders.extend(map.limits.placeholders());
         Some(InputReader {
             source: Arc::clone(&self.source),
             map: Arc::clone(map),

@@ -31,14 +31,12 @@ use self::items::ItemSteps;
 use self::reducing::{Reducing, summary};
 use self::tasks::Task;
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{
-    ItemText, KeyLimit, KeyLimitValue, Limits, MapPlan, Schedule, WorkflowFile, WorkflowPlan,
-};
+use crate::file::{ItemText, Limits, MapPlan, RateLimit, Schedule, WorkflowFile, WorkflowPlan};
 use crate::steps::list::AttemptTerms;
 use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
 use crate::template::scope::{Scope, StepOutputs};
-use retry_workflow::job::{Moment, Unit};
+use retry_workflow::job::{Moment, Rates, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
     Counts, ErrorPolicy, Filter, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, Operator,
@@ -514,7 +512,7 @@ async fn map_reduce(
     let runner = run.runner_of_file(&job, &given).max_parallel(most).slow_down_on(map.slow_down_on);
     let runner = limited(runner, &map.limits, settings.rate);
     let runner = set(runner, map.priority.clone(), |runner, text: ItemText| {
-        runner.priority(move |item| text.priority(item).unwrap_or_default())
+        runner.priority(move |item| text.priority(item))
     });
     let runner = set(runner, settings.schedule.skip_after, JobRunner::skip_after);
     let work = ItemSteps {
@@ -585,20 +583,30 @@ async fn stopped_by_input(
     Err(error)
 }
 
-/// Adds the limits of a map; `rate` comes before the one of the file.
-fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner {
-    let runner = set(runner, rate.or(limits.rate), JobRunner::rate);
-    limits.by_key.iter().fold(runner, |runner, KeyLimit { per, bound }| {
+/// Adds the limits of a map; `rate` replaces the rates of the file without a key and a cost.
+fn limited(mut runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner {
+    // Without a host, the limit of a host does not apply.
+    let key = |per: &ItemText| {
         let per = per.clone();
-        let key = move |item: &Value| {
-            let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
-            // Without a host, the limit of a host does not apply.
-            per.render(&scope).ok().filter(|key| !key.is_empty())
-        };
-        match *bound {
-            KeyLimitValue::Rate(rate) => runner.rate_per(key, rate),
-            KeyLimitValue::Concurrency(most) => runner.concurrency_per(key, most.get()),
+        move |item: &Value| Some(per.of(item)).filter(|key| !key.is_empty())
+    };
+    let rates_of = |RateLimit { limit, cost, .. }: &RateLimit| match cost.clone() {
+        Some(cost) => limit.cost(move |item| cost.cost(item)),
+        None => (*limit).into(),
+    };
+    let mut of_all: Vec<Rates> = rate.map(Rates::from).into_iter().collect();
+    for limits in limits.rates_by_key().into_values() {
+        let rates =
+            limits.iter().filter(|it| rate.is_none() || it.per.is_some() || it.cost.is_some());
+        let rates = rates.map(|rate| rates_of(rate));
+        match &limits[0].per {
+            Some(per) => runner = runner.rate_per(key(per), rates.collect::<Vec<_>>()),
+            None => of_all.extend(rates),
         }
+    }
+    let concurrency = limits.concurrency.iter();
+    concurrency.fold(runner.rate(of_all), |runner, (per, most)| {
+        runner.concurrency_per(key(per), most.get())
     })
 }
 

@@ -374,7 +374,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", value_parser = positive::<u32>)]
     pub(crate) max_parallel: Option<u32>,
     /// The number of attempts that start per unit of time, in all processes together, such as 10/s
-    /// or 600/m [default: as in the file]
+    /// or 600/m, in place of the file's rates without `per` and `cost` [default: as in the file]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
     #[arg(

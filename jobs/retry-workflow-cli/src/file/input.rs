@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use self::check::CheckedInput;
-use self::check::{IdRule, ItemChecker, describe};
+use self::check::{IdRule, ItemChecker, ItemNumber, describe};
 pub(crate) use self::pipe::Pipe;
 use self::read::{Format, Halt, InputEnd, Opened, Sink};
-use super::{MapPlan, folder_of};
+use super::{COST, MapPlan, PRIORITY, folder_of};
 use crate::file::item_path::similar;
 use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
@@ -82,8 +82,13 @@ impl InputReader {
     }
 
     fn checker(&self, is_ahead: bool) -> ItemChecker<'_> {
-        let MapPlan { input, item_id, priority, .. } = &*self.map;
-        let given = (item_id.as_ref(), priority.as_ref());
+        let MapPlan { input, item_id, priority, limits, .. } = &*self.map;
+        let costs = limits.rates.iter().filter_map(|rate| rate.cost.as_ref());
+        let sooner = "from -9 to 9, the higher the sooner";
+        let priority = priority.iter().map(|text| (text, "priority", PRIORITY, sooner));
+        let costs = costs.map(|text| (text, "cost", COST, "from 1"));
+        let numbers: Vec<ItemNumber<'_>> = priority.chain(costs).collect();
+        let given = (item_id.as_ref(), numbers);
         ItemChecker::new((self.name(), input.span), given, &self.placeholders, is_ahead)
     }
 

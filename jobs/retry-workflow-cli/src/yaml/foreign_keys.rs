@@ -25,6 +25,7 @@ const WORKFLOW: &[ForeignName] = &[
     // Of a limit.
     ("by key field each group groupby partition", "per"),
     ("rate max most count concurrency", "limit"),
+    ("weight weights tokens price units", "cost"),
     // Of a map.
     ("items source data loop matrix list over inputs", "input"),
     ("steps commands do template tasks run shell command script", "agent_template = [ … ]"),

@@ -212,11 +212,36 @@ fn a_priority_is_a_small_whole_number() {
         r#"[{"id": 1, "p": "9"}, {"id": 2, "p": "high"}, {"id": 3, "p": 1.5}, {"id": 4, "p": null}, {"id": 5, "p": 10}]"#,
         "  priority: \"${item.p}\"\n  agent_template: { shell: x }",
         "\
-error: the priority of item 2 of items.json (`$[1]`, id \"2\") is \"high\": write a whole number from -9 to 9, the higher the sooner; 2 more items have a priority like that
+error: the priority of item 2 of items.json (`$[1]`, id \"2\") is \"high\": write a whole number from -9 to 9, the higher the sooner; 2 more items have one like that
  --> job.yml:3:13
   |
 3 |   priority: \"${item.p}\"
   |             ^^^^^^^^^^^",
+    );
+}
+
+#[test]
+fn a_cost_is_a_whole_number_from_1() {
+    told(
+        r#"[{"id": 1, "n": 10}, {"id": 2, "n": "12"}, {"id": 3, "n": 99999999999999999999}, {"id": 4, "n": "many"},
+            {"id": 5, "n": 0}, {"id": 6, "n": -1}, {"id": 7, "n": 1.5}, {"id": 8, "n": null}, {"id": 9, "n": "99999999999999999999"}]"#,
+        "  rate: { limit: 90/m, cost: \"${item.n}\" }\n  agent_template: { shell: x }",
+        "\
+error: the cost of item 4 of items.json (`$[3]`, id \"4\") is \"many\": write a whole number from 1; 4 more items have one like that
+ --> job.yml:3:30
+  |
+3 |   rate: { limit: 90/m, cost: \"${item.n}\" }
+  |                              ^^^^^^^^^^^",
+    );
+    told(
+        r#"[{"id": 1, "n": 10}, {"id": 2}]"#,
+        "  rate: { limit: 90/m, cost: \"${item.n}\" }\n  agent_template: { shell: x }",
+        "\
+error: item 2 of items.json (`$[1]`, id \"2\") has no `n`: it has `id`; the other item has one
+ --> job.yml:3:31
+  |
+3 |   rate: { limit: 90/m, cost: \"${item.n}\" }
+  |                               ^^^^^^^^^",
     );
 }
 

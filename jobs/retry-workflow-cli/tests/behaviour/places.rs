@@ -15,7 +15,7 @@ const fn place(name: &'static str, file: &'static str, schema: &'static [&'stati
     Place { name, file, schema }
 }
 
-pub(crate) const PLACES: [Place; 17] = [
+pub(crate) const PLACES: [Place; 18] = [
     place("the file", "{ commands: { shell: x }, qqqq: 1 }", &["/file"]),
     place("a step", "commands: { shell: x, qqqq: 1 }", &["/step"]),
     place("a task", "tasks: { a: { shell: x, qqqq: 1 } }", &["/task"]),
@@ -42,9 +42,14 @@ pub(crate) const PLACES: [Place; 17] = [
         &["/map/properties/timeout_config"],
     ),
     place(
-        "a limit by key",
+        "a rate",
         "map: { input: x.json, agent_template: { shell: x }, rate: { qqqq: 1 } }",
-        &["/map/properties/rate/anyOf/0/anyOf/1", "/map/properties/concurrency/anyOf/0/anyOf/0"],
+        &["/map/properties/rate/anyOf/0/anyOf/1"],
+    ),
+    place(
+        "a limit by key",
+        "map: { input: x.json, agent_template: { shell: x }, concurrency: { qqqq: 1 } }",
+        &["/map/properties/concurrency/anyOf/0/anyOf/0"],
     ),
     place("agent", "{ commands: { shell: x }, agent: { qqqq: 1 } }", &["/file/properties/agent"]),
     place(

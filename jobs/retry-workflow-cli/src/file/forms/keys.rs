@@ -129,10 +129,11 @@ keys! { MAP, map_key {
     "slow_down_on" => key(
         &one_or_more(&json!([{ "enum": Class::NAMES.map(|(_, name)| name) }])),
         "Classes of failures for which fewer items run at the same time [default: none]");
-    "rate" => key(&one_or_more(&json!([rate(), limit_by_key(&rate())])),
-        "The number of items that start per unit of time, or of those that share a key");
+    "rate" => key(&one_or_more(&json!([rate(), rate_limit()])),
+        "The number of items that start per unit of time, of all or of those that share a key, or \
+        the sum of their costs");
     "concurrency" => key(
-        &one_or_more(&json!([limit_by_key(&json!({ "type": "integer", "minimum": 1 }))])),
+        &one_or_more(&json!([needing(LIMIT, LIMIT, limit_key)])),
         "The number of items that share a key and run at the same time");
     "agent_timeout_secs" => named("timeout",
         "The time that all steps of an item together may take");
@@ -157,7 +158,16 @@ keys! {
 /// The keys of a limit for items that share a key.
 LIMIT, limit_key {
     "per" => named("text", "The key, such as ${item.host}");
-    "limit" => Value::Bool(true);
+    "limit" => key(&json!({ "type": "integer", "minimum": 1 }), LIMIT_TEXT);
+} }
+
+keys! {
+/// The keys of a rate with a key or with costs.
+RATE, rate_key {
+    "per" => named("text", "The key, such as ${item.host} [default: all items]");
+    "cost" => named("text", "The cost of an item, such as ${item.tokens}: a whole number from 1 \
+        [default: 1]");
+    "limit" => key(&rate(), LIMIT_TEXT);
 } }
 
 keys! {
@@ -221,14 +231,18 @@ fn on_failure() -> Value {
 }
 
 fn rate() -> Value {
-    json!({ "type": "string", "pattern": "^\\s*[0-9]+\\s*/\\s*[smh]", "examples": ["10/s", "600/m"] })
+    json!({
+        "type": "string",
+        "pattern": "^\\s*[0-9]+\\s*/\\s*[smhd]",
+        "examples": ["10/s", "600/m", "500/d"],
+    })
 }
 
-/// A limit for items that share a key.
-fn limit_by_key(limit: &Value) -> Value {
-    let mut form = needing(LIMIT, LIMIT, limit_key);
-    form["properties"]["limit"] = key(limit, "For all items that have the same key");
-    form
+const LIMIT_TEXT: &str = "For all items that have the same key";
+
+fn rate_limit() -> Value {
+    let one = ["per", "cost"].map(|key| json!({ "required": [key] }));
+    with(needing(&["limit"], RATE, rate_key), &json!({ "anyOf": one }))
 }
 
 fn input() -> Value {

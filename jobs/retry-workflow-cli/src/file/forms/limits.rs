@@ -1,11 +1,11 @@
-//! `rate` and `concurrency`: how many items of a map start per unit of time, and limits for items
-//! that share a key.
+//! `rate` and `concurrency`: how many items of a map start per unit of time, and how many run that
+//! share a key.
 
 use std::num::NonZeroU32;
 
-use super::super::{KeyLimit, KeyLimitValue, Limits};
+use super::super::{ItemText, Limits, RateLimit};
 use super::Forms;
-use super::keys::LIMIT;
+use super::keys::{LIMIT, RATE};
 use crate::template::available::AvailableValues;
 use crate::template::text::Template;
 use crate::yaml::node::{Node, Value};
@@ -27,21 +27,20 @@ impl Forms<'_> {
                 );
             }
         }
-        for limit in node.get("rate").map(Node::each).unwrap_or_default() {
-            match &limit.value {
-                Value::Map(_) => {
-                    let read =
-                        |forms: &mut Self, node: &Node| forms.rate(node).map(KeyLimitValue::Rate);
-                    limits.by_key.extend(self.key_limit(limit, item, "5/s", read));
-                }
-                _ if limits.rate.is_some() => {
-                    self.wrong(
-                        limit.span,
-                        "there is already a rate for all items: keep one of the two",
-                    );
-                }
-                _ => limits.rate = self.rate(limit),
+        for node in node.get("rate").map(Node::each).unwrap_or_default() {
+            let Some(rate) = self.rate_limit(node, item) else { continue };
+            let is_like = |one: &RateLimit| {
+                (&one.key, one.limit.unit()) == (&rate.key, rate.limit.unit())
+                    && one.cost.is_none()
+                    && rate.cost.is_none()
+            };
+            if limits.rates.iter().any(is_like) {
+                self.wrong(
+                    node.span,
+                    "there is already a rate of this unit for the same items: keep one of the two",
+                );
             }
+            limits.rates.push(rate);
         }
         for limit in node.get("concurrency").map(Node::each).unwrap_or_default() {
             let Value::Map(_) = &limit.value else {
@@ -57,12 +56,29 @@ impl Forms<'_> {
                 );
                 continue;
             };
-            let read = |forms: &mut Self, node: &Node| {
-                NonZeroU32::new(forms.positive(node, "limit")?).map(KeyLimitValue::Concurrency)
-            };
-            limits.by_key.extend(self.key_limit(limit, item, "2", read));
+            let per = self.key_of(limit, item, (LIMIT, "`per` and `limit`"), "2");
+            let most = limit.get("limit").and_then(|most| self.positive(most, "limit"));
+            let most = most.and_then(NonZeroU32::new);
+            limits.concurrency.extend(per.zip(most));
         }
         limits
+    }
+
+    /// A rate, or `{ per: …, cost: …, limit: … }`.
+    fn rate_limit(&mut self, node: &Node, item: AvailableValues<'_>) -> Option<RateLimit> {
+        let Value::Map(_) = &node.value else {
+            let limit = self.rate(node)?;
+            return Some(RateLimit { per: None, key: String::new(), limit, cost: None });
+        };
+        let per = self.key_of(node, item, (RATE, "`per`, `cost` and `limit`"), "5/s");
+        let available = AvailableValues { label: "the cost of an item", captured: &[], ..item };
+        let limit = node.get("limit").and_then(|limit| self.rate(limit));
+        let cost = match node.get("cost") {
+            Some(cost) => Some(self.varying(cost, available, "cost", "tokens")?),
+            None => None,
+        };
+        let key = node.get("per").and_then(Node::scalar).unwrap_or_default();
+        Some(RateLimit { per, key, limit: limit?, cost })
     }
 
     fn rate(&mut self, node: &Node) -> Option<Rate> {
@@ -73,36 +89,46 @@ impl Forms<'_> {
         rate.map_err(|error| self.wrong(node.span, error.to_string())).ok()
     }
 
-    /// `{ per: …, limit: … }`.
-    fn key_limit(
+    /// Checks the keys of a limit, and returns the key of its items.
+    fn key_of(
         &mut self,
         node: &Node,
         item: AvailableValues<'_>,
+        (known, expected): (&[&str], &str),
         example: &str,
-        read: impl FnOnce(&mut Self, &Node) -> Option<KeyLimitValue>,
-    ) -> Option<KeyLimit> {
-        self.entries(node, "`per` and `limit`", LIMIT)?;
-        let missing = |forms: &mut Self, key: &str| {
-            if node.get(key).is_none() && !super::has_misspelt(node, &[key]) {
+    ) -> Option<ItemText> {
+        self.entries(node, expected, known)?;
+        for key in ["per", "limit"] {
+            // A cost is enough.
+            let is_needed = key == "limit" || node.get("cost").is_none();
+            if is_needed && node.get(key).is_none() && !super::has_misspelt(node, &[key]) {
                 let form = format!("{{ per: \"${{item.host}}\", limit: {example} }}");
-                forms.wrong(node.span, format!("`{key}` is missing: write `{form}`"));
+                self.wrong(node.span, format!("`{key}` is missing: write `{form}`"));
             }
-        };
-        missing(self, "per");
-        missing(self, "limit");
-        let bound = node.get("limit").and_then(|limit| read(self, limit));
+        }
         let available = AvailableValues { label: "the key of a limit", captured: &[], ..item };
-        let per = node.get("per").and_then(|per| {
-            let template: Template = self.template(per, available)?;
-            if template.placeholders().next().is_none() {
-                self.wrong(
-                    per.span,
-                    "this key is the same for all items: write a placeholder, such as \
-                     `\"${item.host}\"`",
-                );
-            }
-            Some(template)
-        });
-        Some(KeyLimit { per: per?, bound: bound? })
+        self.varying(node.get("per")?, available, "key", "host")
+    }
+
+    /// A text that differs between items: it has a placeholder.
+    pub(super) fn varying(
+        &mut self,
+        node: &Node,
+        available: AvailableValues<'_>,
+        noun: &str,
+        field: &str,
+    ) -> Option<ItemText> {
+        let is_number = matches!(node.scalar(), Some(text) if text.parse::<f64>().is_ok());
+        let template = if is_number { None } else { Some(self.template(node, available)?) };
+        if template.as_ref().is_none_or(|it: &Template| it.placeholders().next().is_none()) {
+            self.wrong(
+                node.span,
+                format!(
+                    "this {noun} is the same for all items: write a placeholder, such as \
+                     `\"${{item.{field}}}\"`"
+                ),
+            );
+        }
+        Some(ItemText { template: template?, span: node.span })
     }
 }

@@ -56,7 +56,11 @@ impl Forms<'_> {
             let template = self.template(id, available)?;
             Some(ItemText { template, span: id.span })
         });
-        let priority = node.get("priority").and_then(|priority| self.priority(priority, item));
+        let priority = node.get("priority").and_then(|priority| {
+            let label = "the priority of an item";
+            let available = AvailableValues { label, captured: &[], ..item };
+            self.varying(priority, available, "priority", "priority")
+        });
         let max_parallel = match node.get("max_parallel") {
             Some(most) => self.positive::<u32>(most, "max_parallel"),
             None => Some(10),
@@ -159,19 +163,6 @@ impl Forms<'_> {
             offset: offset.unwrap_or_default(),
             max_items,
         }
-    }
-
-    /// Reads the priority of an item: a text with a placeholder.
-    fn priority(&mut self, node: &Node, item: AvailableValues<'_>) -> Option<ItemText> {
-        let available = AvailableValues { label: "the priority of an item", captured: &[], ..item };
-        let is_number = matches!(node.scalar(), Some(text) if text.parse::<f64>().is_ok());
-        let template = if is_number { None } else { Some(self.template(node, available)?) };
-        if template.as_ref().is_none_or(|it| it.placeholders().next().is_none()) {
-            let message = "this priority is the same for all items: write a placeholder, such as \
-                           `\"${item.priority}\"`";
-            self.wrong(node.span, message);
-        }
-        Some(ItemText { template: template?, span: node.span })
     }
 
     fn slow_down_on(&mut self, node: &Node) -> Class {

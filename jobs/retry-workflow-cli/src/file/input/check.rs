@@ -3,9 +3,10 @@
 //! Only a hash and a position are kept per id.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use retry_workflow::store::{MAX_ID_BYTES, PRIORITIES};
+use retry_workflow::store::MAX_ID_BYTES;
 use serde_json::Value;
 
 use super::read::Item;
@@ -80,7 +81,6 @@ pub(crate) struct ItemChecker<'a> {
     /// The name of the input in messages.
     name: String,
     template: Option<&'a ItemText>,
-    priority: Option<&'a ItemText>,
     /// Set if all items are checked before the first one is processed.
     is_ahead: bool,
     total: u64,
@@ -95,9 +95,12 @@ pub(crate) struct ItemChecker<'a> {
     same: Problem,
     empty: Problem,
     failed: Problem,
-    /// Items whose priority is not valid.
-    unranked: Problem,
+    /// The numbers that items have, and those items where they are not valid.
+    numbers: Vec<(Problem, ItemNumber<'a>)>,
 }
+
+/// A number that each item has: its text, its name, its range, and a description of the range.
+pub(crate) type ItemNumber<'a> = (&'a ItemText, &'static str, RangeInclusive<i128>, &'static str);
 
 /// A problem with the first item that has it, and how many items have it.
 struct Problem {
@@ -133,7 +136,7 @@ impl<'a> ItemChecker<'a> {
     /// A checker for the input with this name, which `input` is the place of.
     pub(crate) fn new(
         (name, input): (String, SourceSpan),
-        (template, priority): (Option<&'a ItemText>, Option<&'a ItemText>),
+        (template, numbers): (Option<&'a ItemText>, Vec<ItemNumber<'a>>),
         placeholders: &'a [Placeholder],
         is_ahead: bool,
     ) -> Self {
@@ -145,7 +148,6 @@ impl<'a> ItemChecker<'a> {
         Self {
             name,
             template,
-            priority,
             is_ahead,
             total: 0,
             rule: IdRule::of(template),
@@ -159,10 +161,15 @@ impl<'a> ItemChecker<'a> {
             ),
             empty: Problem::new(ids, ("has an empty id", "have an empty id")),
             failed: Problem::new(ids, ("has an id like that", "have an id like that")),
-            unranked: Problem::new(
-                priority.map_or(input, |priority| priority.span),
-                ("has a priority like that", "have a priority like that"),
-            ),
+            numbers: numbers
+                .into_iter()
+                .map(|number| {
+                    (
+                        Problem::new(number.0.span, ("has one like that", "have one like that")),
+                        number,
+                    )
+                })
+                .collect(),
         }
     }
 
@@ -186,9 +193,14 @@ impl<'a> ItemChecker<'a> {
                 is_valid = false;
             }
         }
-        if let Some(Err(text)) = self.priority.map(|it| it.priority(&item.value)) {
-            self.unranked.add(|| no_priority(name, item, &text));
-            is_valid = false;
+        let has_all = is_valid;
+        for (invalid, (text, noun, range, instead)) in &mut self.numbers {
+            if let (true, Err(text)) = (has_all, text.number(&item.value, range)) {
+                let (item, text) = (describe(name, item), short(&text));
+                let wrong = format!("the {noun} of {item} is \"{text}\"");
+                invalid.add(|| format!("{wrong}: write a whole number {instead}"));
+                is_valid = false;
+            }
         }
         self.id(item).filter(|_| is_valid)
     }
@@ -264,7 +276,8 @@ impl<'a> ItemChecker<'a> {
             let message = format!("{first}{others}{hint}");
             Some(Mistake { message, span: Some(lacking.span) })
         });
-        let own = [&self.empty, &self.failed, &self.unranked].into_iter();
+        let numbers = self.numbers.iter().map(|(invalid, _)| invalid);
+        let own = [&self.empty, &self.failed].into_iter().chain(numbers);
         let same = self.same.mistake().into_iter();
         same.chain(lacking).chain(own.filter_map(Problem::mistake)).collect()
     }
@@ -331,17 +344,6 @@ pub(crate) fn describe(name: &str, item: &Item) -> String {
     };
     let Item { position, place, .. } = item;
     format!("item {position} of {name} ({place}{id})")
-}
-
-/// Reports that this text is not a priority.
-fn no_priority(name: &str, item: &Item, text: &str) -> String {
-    let (lowest, highest) = PRIORITIES.into_inner();
-    format!(
-        "the priority of {} is \"{}\": write a whole number from {lowest} to {highest}, the higher the \
-         sooner",
-        describe(name, item),
-        short(text)
-    )
 }
 
 /// Reports that an item lacks this path, and what it has instead.

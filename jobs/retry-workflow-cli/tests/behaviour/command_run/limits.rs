@@ -92,3 +92,31 @@ fn rejections_by_a_service_reduce_the_items_that_run() {
     let throttled = r#"{"limit":1,"max_parallel":10,"reason":"throttled"}"#;
     assert!(ran.out.contains(throttled), "{ran:#?}");
 }
+
+#[test]
+fn a_rate_given_to_the_command_replaces_the_rates_of_all_items() {
+    let place = place("  rate: [20/s, 2/h, { per: '${item.host}', limit: 20/s }]");
+    place.ends(1, &["run", "job.yml", "--deadline", "1s"]);
+    assert_eq!(times(&place, "starts", "").len(), 2);
+    place
+        .ends(0, &["status", "job-1"])
+        .says("rate      2/h at most: 2 used, the next free start is ");
+    place.ends(0, &["resume", "job-1", "--rate", "20/s"]);
+    assert_eq!(times(&place, "starts", "").len(), 7);
+}
+
+#[test]
+fn an_edited_payload_without_a_valid_cost_does_not_run() {
+    let place = place("  rate: { limit: 10/s, cost: '${item.n}' }");
+    place.write("items.json", r#"[{ "id": "a", "host": "a", "n": 11 }]"#);
+    place.ends(3, &["run", "job.yml"]);
+    place
+        .ends(0, &["dlq", "show", "a"])
+        .says("payload")
+        .says("its cost of 11 is above the limit of 10/s");
+    for (payload, code, started) in [("0", 3, false), ("5", 0, true)] {
+        place.write("edited.json", &format!(r#"{{ "id": "a", "host": "a", "n": {payload} }}"#));
+        place.ends(code, &["dlq", "retry", "job-1", "--item", "a", "--edit", "edited.json"]);
+        assert_eq!(place.path("starts").exists(), started, "{payload}");
+    }
+}

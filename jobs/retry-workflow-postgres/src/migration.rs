@@ -55,12 +55,6 @@ pub(crate) enum LayoutError {
     /// The schema belongs to a store if a hub is opened, or to a hub if a store is.
     #[error("the schema holds the tables of {0}: name another schema. Nothing was changed")]
     Other(&'static str),
-    /// A program from before the first release wrote the tables.
-    #[error(
-        "a program from before the first release wrote the tables in this schema: finish its work \
-         with that program, then drop the schema, or name another one. Nothing was changed"
-    )]
-    Unreleased,
     #[error("{0}")]
     Server(PostgresError),
 }
@@ -124,7 +118,7 @@ impl Layout {
         let names = "SELECT c.relname::text FROM pg_catalog.pg_class c \
                      JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                      WHERE n.nspname = $1::text::name AND c.relname IN \
-                     ('store_layout', 'hub_layout', 'layout', 'states', 'shares')";
+                     ('store_layout', 'hub_layout')";
         let rows = client.query(names, &[&schema]).await?;
         let names: Vec<String> = rows.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
         let has = |table: &str| names.iter().any(|name| name == table);
@@ -136,9 +130,6 @@ impl Layout {
         let others = [(STORE, "a store of jobs"), (HUB, "a hub of fleets")];
         match others.into_iter().find(|(table, _)| has(table)) {
             Some((_, holder)) => Err(LayoutError::Other(holder)),
-            None if has("layout") && (has("states") || has("shares")) => {
-                Err(LayoutError::Unreleased)
-            }
             None => Ok(0),
         }
     }

@@ -97,7 +97,7 @@ impl PostgresStore {
     /// # Errors
     ///
     /// - [`Access`](StoreError::Access): the server cannot be reached, the user may not do this, or
-    ///   the schema belongs to a hub or to a program from before the first release
+    ///   the schema belongs to a hub
     /// - [`Newer`](StoreError::Newer): a newer version has written it
     /// - [`Foreign`](StoreError::Foreign): the schema holds something else
     pub async fn connect(url: &str) -> StoreResult<Self> {

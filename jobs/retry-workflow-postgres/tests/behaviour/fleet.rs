@@ -70,23 +70,6 @@ async fn a_schema_of_a_newer_layout_is_refused() {
 }
 
 #[tokio::test]
-async fn a_hub_from_before_the_first_release_is_refused_with_a_cure() {
-    for layout in [1, 3] {
-        let Some(place) = Place::new() else { return };
-        let schema = &place.schema;
-        let older = format!(
-            "CREATE SCHEMA {schema}; CREATE TABLE {schema}.shares (fleet text NOT NULL); \
-             CREATE TABLE {schema}.layout (version int4 NOT NULL); \
-             INSERT INTO {schema}.layout (version) VALUES ({layout})"
-        );
-        execute(&place.url, &older).await;
-        let why = refused(&place).await;
-        assert!(why.contains("a program from before the first release wrote the tables"), "{why}");
-        assert!(why.contains("then drop the schema, or name another one"), "{why}");
-    }
-}
-
-#[tokio::test]
 async fn a_store_in_the_schema_is_refused_by_its_name() {
     let Some(place) = Place::new() else { return };
     drop(place.open().await);

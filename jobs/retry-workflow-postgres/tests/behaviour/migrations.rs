@@ -89,30 +89,6 @@ async fn an_invalid_address_is_reported_without_its_password() {
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
 
-#[tokio::test]
-async fn schemas_from_before_the_first_release_are_refused_with_a_cure() {
-    for layout in [1, 6] {
-        let Some(place) = Place::new() else { return };
-        let schema = &place.schema;
-        let older = format!(
-            "CREATE SCHEMA {schema}; CREATE TABLE {schema}.states (item bigint PRIMARY KEY); \
-             CREATE TABLE {schema}.layout (version integer PRIMARY KEY); \
-             INSERT INTO {schema}.layout SELECT generate_series(1, {layout})"
-        );
-        execute(&place.url, &older).await;
-        let why = place.options().connect(&place.url).await.unwrap_err().to_string();
-        let text = format!(
-            "(schema {schema}) cannot be used: a program from before the first release wrote the \
-             tables in this schema: finish its work with that program, then drop the schema, or \
-             name another one. Nothing was changed"
-        );
-        assert!(why.ends_with(&text), "{why}");
-        // Nothing was created.
-        execute(&place.url, &format!("DROP TABLE {schema}.layout, {schema}.states")).await;
-        execute(&place.url, &format!("DROP SCHEMA {schema}")).await;
-    }
-}
-
 #[cfg(feature = "fleet")]
 #[tokio::test]
 async fn a_hub_in_the_schema_is_refused_by_its_name() {

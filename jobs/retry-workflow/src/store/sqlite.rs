@@ -94,8 +94,8 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// - [`Access`](super::StoreError::Access): the folder does not exist, the file may not be
-    ///   written, or a program from before the first release wrote it
+    /// - [`Access`](super::StoreError::Access): the folder does not exist, or the file may not
+    ///   be written
     /// - [`LacksColumns`](super::StoreError::LacksColumns): a program between two versions wrote it
     /// - [`Foreign`](super::StoreError::Foreign): the file holds something else
     /// - [`Newer`](super::StoreError::Newer): a newer version wrote it

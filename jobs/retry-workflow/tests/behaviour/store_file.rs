@@ -153,24 +153,6 @@ async fn a_layout_that_no_version_has_written_is_refused() {
 }
 
 #[test]
-fn stores_from_before_the_first_release_are_refused_with_a_cure() {
-    for layout in [1, 7] {
-        let (_folder, path) = folder();
-        let older = format!(
-            "CREATE TABLE states (item INTEGER PRIMARY KEY); PRAGMA application_id = 0x72747279; \
-             PRAGMA user_version = {layout}"
-        );
-        Connection::open(&path).unwrap().execute_batch(&older).unwrap();
-        let error = refused(&path);
-        assert!(matches!(error, StoreError::Access { .. }), "{error:?}");
-        let why = "cannot be used: a program from before the first release wrote it: finish its \
-                   jobs with that program, or name another file to start again. Nothing was changed";
-        assert!(error.to_string().ends_with(why), "{error}");
-        assert_eq!(SqliteStore::check(&path).unwrap_err(), error);
-    }
-}
-
-#[test]
 fn a_store_with_unexpected_columns_is_refused_and_not_changed() {
     let (_folder, path) = folder();
     drop(SqliteStore::open(&path).unwrap());

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::layout::{APPLICATION, LAYOUT, Layout, UNRELEASED, columns};
+use super::layout::{APPLICATION, LAYOUT, Layout, columns};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
@@ -249,11 +249,6 @@ impl Marks {
     /// The layout that the file says it has; 0 if there is nothing yet.
     fn layout(&self, path: &Path, known: &Layout) -> StoreResult<usize> {
         let path = || path.to_path_buf();
-        if self.application == UNRELEASED {
-            let why = "a program from before the first release wrote it: finish its jobs with that \
-                       program, or name another file to start again. Nothing was changed";
-            return Err(StoreError::access(path(), why));
-        }
         if self.application != APPLICATION && (self.application != 0 || self.has_tables) {
             return Err(StoreError::Foreign { path: path() });
         }

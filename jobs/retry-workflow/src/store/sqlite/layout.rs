@@ -9,9 +9,6 @@ use rusqlite::{Connection, Result};
 /// `rtwf` in ASCII: marks a file as a store (`PRAGMA application_id`).
 pub(super) const APPLICATION: i64 = 0x7274_7766;
 
-/// `rtry` in ASCII: the mark of programs from before the first release.
-pub(super) const UNRELEASED: i64 = 0x7274_7279;
-
 /// The layout that this program reads and writes.
 pub(super) static LAYOUT: Layout = Layout::new(&[TABLES]);
 

@@ -70,14 +70,6 @@ pub(crate) fn check(
         if types::segment(ty, "Option").is_some_and(|option| !option.arguments.is_none()) {
             matchers_of_none(args, errors);
         }
-        let value = types::segment(ty, "Result").and_then(|it| types::type_arguments(it).next());
-        if value.is_some_and(|value| types::segment(value, "Result").is_some()) && !args.has_ok() {
-            errors.at(
-                value,
-                "this value is a `Result` too, whose failures are not retried: return one `Result`, \
-                 or write `retry_on = [ok(Result::is_err)]` to retry these",
-            );
-        }
     }
     for attr in &function.attrs {
         if attr.path().segments.last().is_some_and(|segment| segment.ident == "retry") {

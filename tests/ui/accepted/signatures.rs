@@ -179,6 +179,14 @@ async fn shadowed(id: u32, name: String) -> Result<String, Error> {
     Ok(name)
 }
 
+/// The inner `Result` is an answer, of which the caller decides.
+#[retry]
+async fn returns_result_in_result(
+    text: &str,
+) -> std::io::Result<Result<u8, std::num::ParseIntError>> {
+    Ok(text.parse())
+}
+
 #[retry]
 async fn returns_option(text: &str) -> Option<char> {
     let first = text.chars().next()?;
@@ -409,6 +417,7 @@ async fn run() -> Result<(), Error> {
     assert_eq!(by_alternatives(Ok(1), String::new()).await?, 1);
     assert_eq!(sync_by_alternatives(Err(1))?, 2);
     assert_eq!(returns_option("seven").await, Some('s'));
+    assert!(returns_result_in_result("seven").await?.is_err());
     returns_unit().await?;
     drop(never_succeeds("no"));
     assert_eq!(sync("7", &mut seen)?, 7);

@@ -85,7 +85,7 @@ pub(crate) struct Options {
     pub(crate) stop_within: Option<Duration>,
     /// The number of workers that an item may kill while it runs alone.
     pub(crate) max_lost: u32,
-    /// How many attempts start per unit of time, of all workers together.
+    /// The attempts that start per unit of time, of all workers together.
     pub(crate) rates: Rates,
     pub(crate) key_limits: Vec<JobLimit>,
     /// The priority of a new item.

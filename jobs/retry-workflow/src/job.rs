@@ -41,7 +41,6 @@ pub(crate) mod record;
 pub(crate) mod breaker_record;
 pub(crate) mod moment;
 pub(crate) mod rate;
-pub(crate) mod window;
 pub(crate) mod rate_record;
 pub(crate) mod copy;
 pub(crate) mod error_policy;

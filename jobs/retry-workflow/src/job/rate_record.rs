@@ -1,12 +1,14 @@
 //! [`RateRecord`]: how far a job has used up its rates, as its workers share it in the store.
 
+pub(crate) mod window;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 use crate::job::rate::Rate;
-use crate::job::window::Window;
+use crate::job::rate_record::window::Window;
 use crate::store::{Store, StoreError};
 
 /// A rate of a job, and how much of it is used up.
@@ -41,7 +43,7 @@ pub struct RateRecord {
     pub next: Timestamp,
 }
 
-/// What workers share of the rates of a key.
+/// The state of the rates of a key, which workers share.
 #[derive(Default, Deserialize)]
 struct Shared {
     pace: Option<Rate>,

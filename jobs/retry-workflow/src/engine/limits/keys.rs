@@ -30,7 +30,7 @@ use super::starts::{AHEAD, LATE, at_once, usable_until};
 use crate::item::clock::Timestamp;
 use crate::item::signature::fnv;
 use crate::job::rate::{CostOf, DAY, Rate, Rates};
-use crate::job::window::Window;
+use crate::job::rate_record::window::Window;
 use crate::words::thousands;
 
 /// The time between two claims of items that waited for their keys, while other items are in hand.

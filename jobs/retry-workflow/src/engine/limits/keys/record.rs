@@ -16,7 +16,7 @@ use super::{
 use crate::item::clock::{Timestamp, micros};
 use crate::job::rate::Rate;
 use crate::job::rate_record::RateRecord;
-use crate::job::window::Window;
+use crate::job::rate_record::window::Window;
 use crate::store::{Store, StoreError};
 
 /// An item whose start is at most this far away is kept until then.
@@ -38,7 +38,7 @@ pub(super) struct ItemKeys {
     pub(super) of: KeysOf,
 }
 
-/// What a key has reserved for an item: a start at its pace, or its cost in a window, with the name
+/// The reservation of a key for an item: a start at its pace, or its cost in a window, with the name
 /// of the window, until the end of the slot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) struct Start {
@@ -47,7 +47,7 @@ pub(in crate::engine) struct Start {
     pub(super) cost: Option<(String, u64)>,
 }
 
-/// When a rate of a key lets an item start.
+/// The answer of a rate of a key to an item that wants to start.
 pub(super) struct Turn {
     pub(super) limit: Rate,
     pub(super) at: Timestamp,
@@ -85,7 +85,7 @@ pub(in crate::engine) struct KeyState {
     /// The rate at which starts are spread evenly.
     #[serde(default, skip_serializing_if = "is_default")]
     pace: Option<Rate>,
-    /// What was used of the other rates.
+    /// The use of the other rates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) windows: BTreeMap<String, Window>,
     /// The next free start.
@@ -413,7 +413,7 @@ impl Round<'_> {
         (Verdict::Admit { at, keys: want.of.keys.clone(), starts }, rate)
     }
 
-    /// When each rate of an item's keys lets it start.
+    /// The answers of the rates of an item's keys.
     fn turns<'a>(&'a self, want: &'a ItemKeys) -> impl Iterator<Item = (Key, Turn)> + use<'a> {
         want.of.keys.iter().flat_map(|key| {
             let state = self.states.get(key).into_iter();

@@ -17,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(300);
 /// A start further ahead than this was counted by a clock that was wrong.
 const FURTHEST: Duration = Duration::from_secs(60);
 
-/// What was used of a rate in the last unit of time.
+/// The use of a rate in the last unit of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window {
     pub(crate) limit: Rate,

@@ -177,10 +177,8 @@ fn streams_of_events_leave_connections_to_pages() {
             socket
         })
         .collect();
-    let begun = std::time::Instant::now();
     let page = board.ask("GET /jobs", "", "");
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let mut served = 0;
     for socket in &mut open {
         let mut status = [0; 12];
@@ -199,32 +197,20 @@ fn streams_of_events_leave_connections_to_pages() {
     assert_eq!(served, 64);
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn a_client_that_reads_nothing_is_disconnected() {
     let folder = orders();
     let board = Board::start(folder.path(), &[]);
-    let files = format!("/proc/{}/fd", board.process.id());
-    // Not all files: those of the store come and go.
-    let open = || {
-        let files = std::fs::read_dir(&files).unwrap().flatten();
-        let targets = files.filter_map(|file| std::fs::read_link(file.path()).ok());
-        targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
-    };
-    let before = open();
     let mut socket = TcpStream::connect(&board.address).unwrap();
-    // More pages than fit on the way.
+    socket.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    // Until all that is on the way is full, and longer.
     let asks = "GET /jobs HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(2_000);
-    socket.write_all(asks.as_bytes()).unwrap();
-    let begin = std::time::Instant::now();
-    let wait = |is_so: &dyn Fn() -> bool| {
-        while !is_so() {
-            assert!(begin.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(20));
+    let error = loop {
+        if let Err(error) = socket.write_all(asks.as_bytes()) {
+            break error;
         }
     };
-    wait(&|| open() > before);
-    wait(&|| open() <= before);
+    assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "it stays connected");
 }
 
 #[test]

@@ -148,7 +148,11 @@ fn a_read_only_user_can_query_a_store() {
 
     let folder = orders_and_mails();
     let program = folder.path().join("retry-workflow");
-    std::fs::copy(env!("CARGO_BIN_EXE_retry-workflow"), &program).unwrap();
+    // By another process: a child that this one forks meanwhile would hold the file open for
+    // writing, so that it cannot be run.
+    let copied =
+        Command::new("cp").arg(env!("CARGO_BIN_EXE_retry-workflow")).arg(&program).status();
+    assert!(copied.unwrap().success());
     let store = folder.path().join("retry-workflow.db");
     set_permissions(&store, Permissions::from_mode(0o444)).unwrap();
     set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();

@@ -20,7 +20,7 @@ fn a_store_locked_by_another_process_ends_the_job_which_can_be_resumed() {
     store.execute_batch("BEGIN IMMEDIATE").unwrap();
     place.write("locked", "");
     assert!(running.line_with("is locked by another process").is_some());
-    place.ends(0, &["status"]).says("status    running");
+    place.ends(0, &["status"]).says("job-1");
     store.execute_batch("ROLLBACK").unwrap();
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");

@@ -114,7 +114,7 @@ fn a_step_may_be_added_before_a_named_one_that_has_failed() {
 #[test]
 fn a_job_of_commands_shows_its_number_of_steps() {
     let place = Place::with(&commands(&[FIRST, FAILS, SECOND, REPAIRED]));
-    place.ends(1, &["run", "job.yml"]).says("1 of 4 steps (25 %), 1 failed\n");
+    place.ends(1, &["run", "job.yml"]).says("1 of 4 steps (25 %), 1 failed");
     let status = place.ends(0, &["status"]);
     status.says("steps     4: 1 succeeded, 1 failed").says(" 25 %");
     assert_eq!(place.object(&["status"])["commands"], 4);

@@ -146,7 +146,7 @@ fn a_step_that_is_killed_in_a_re_driven_run_continues_there() {
         let place = Place::with(&workflow(&[PAY, ship, MAIL])).items(&["a"]).on(store);
         place.ends(3, &["run", "job.yml"]);
         place.write("repaired-a", "");
-        let running = place.spawn(&[&RETRY[..], &["--lease", "300ms"]].concat());
+        let running = place.spawn(&[&RETRY[..], &["--lease", "2s"]].concat());
         until("the step runs again", || place.read("log").matches("ship").count() == 2);
         running.signal("KILL");
         assert_eq!(running.ended().code, None);

@@ -24,11 +24,15 @@ fn place(work: &str) -> Place {
 
 #[test]
 fn a_killed_job_resumes_its_unfinished_items() {
-    let place = place("echo $1 >> begun; sleep 0.05; echo $1 >> ended");
-    let running = place.spawn(&["run", "job.yml", "--lease", "300ms"]);
+    // The last six wait.
+    let place = place(
+        "echo $1 >> begun; case $1 in *-[0-5]) ;; *) until [ -e go ]; do sleep 0.02; done;; esac; echo $1 >> ended",
+    );
+    let running = place.spawn(&["run", "job.yml", "--lease", "2s"]);
     until("some have ended", || place.read("ended").lines().count() >= 4);
     running.signal("KILL");
     assert_eq!(running.ended().code, None);
+    place.write("go", "");
     let status = place.ends(0, &["status"]);
     // "until …", or "that is gone", once the lease is over.
     status.says("leases    ").says(" with a worker ");
@@ -65,7 +69,7 @@ fn lines_deleted_from_an_input_after_a_kill_lose_no_item() {
         .script("list.sh", "[ -e go ] || { head -n 1005 lines; sleep 60; }; cat lines; echo 'line 20'");
         let lines: Vec<_> = (1..=1_200).map(|number| format!("line {number}\n")).collect();
         place.write("lines", &lines.concat());
-        let running = place.spawn(&["run", "job.yml", "--lease", "300ms"]);
+        let running = place.spawn(&["run", "job.yml", "--lease", "2s"]);
         until("all of them have run", || place.read("seen").lines().count() == 26);
         running.signal("KILL");
         running.ended();
@@ -93,7 +97,7 @@ fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
         .read("job.yml")
         .replace("echo one >> reduced", &format!("{KILLS}; echo one >> reduced"));
     place.write("job.yml", &workflow);
-    let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    let running = place.spawn(&["run", "job.yml", "--lease", "2s"]);
     place.write("pid", &running.worker().to_string());
     assert_eq!(running.ended().code, None);
     place.write("repaired", "");
@@ -107,7 +111,7 @@ fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
 fn a_job_killed_during_reduce_repeats_no_finished_step() {
     let place =
         place("echo $1 >> log").script("second.sh", &format!("{KILLS}\necho two >> reduced"));
-    let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    let running = place.spawn(&["run", "job.yml", "--lease", "2s"]);
     place.write("pid", &running.worker().to_string());
     assert_eq!(running.ended().code, None);
     place.write("repaired", "");
@@ -121,10 +125,12 @@ fn a_job_killed_during_reduce_repeats_no_finished_step() {
 
 #[test]
 fn two_processes_may_go_on_with_a_job_and_each_item_is_run_once() {
-    let place = place("echo $1 >> log; sleep 0.05");
-    let running = place.spawn(&["run", "job.yml"]);
+    let place = place("echo $1 >> log; until [ -e go ]; do sleep 0.02; done");
+    let mut running = place.spawn(&["run", "job.yml"]);
     until("some have begun", || place.read("log").lines().count() >= 2);
     running.signal("INT");
+    running.line_with("stopping: ").unwrap();
+    place.write("go", "");
     assert_eq!(running.ended().code, Some(1));
     let both = [place.spawn(&["resume"]), place.spawn(&["resume"])];
     for running in both {

@@ -162,7 +162,7 @@ fn neither_max_retry_after_nor_the_limits_of_retries_apply() {
 fn the_time_limit_of_an_item_does_not_count_it() {
     let slow = ASK.replace("echo not", "sleep 0.7; echo not");
     let file =
-        map("exec: ['./ask.sh', '1', '4']").replace("map:\n", "map:\n  agent_timeout_secs: 1.5\n");
+        map("exec: ['./ask.sh', '1', '4']").replace("map:\n", "map:\n  agent_timeout_secs: 2.5\n");
     let place = place(&file).script("ask.sh", &slow);
     place.ends(0, &["run", "job.yml"]);
     assert_eq!(place.read("log").matches("ask").count(), 4);

@@ -2,7 +2,7 @@
 
 use super::support::{Place, stores, until};
 
-/// A map over six items, two at a time; each takes a moment.
+/// A map over six items, two at a time.
 fn place(work: &str) -> Place {
     Place::with(
         "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo ${map.successful} >> reduced'\n",
@@ -11,19 +11,21 @@ fn place(work: &str) -> Place {
     .script("work.sh", work)
 }
 
-const SLOW: &str = "echo \"begin $1\" >> log; sleep 0.9; echo \"end $1\" >> log";
+const HELD: &str =
+    "echo \"begin $1\" >> log; until [ -e go ]; do sleep 0.02; done; echo \"end $1\" >> log";
 
 #[test]
 fn a_job_is_paused_from_elsewhere_and_resumed() {
-    let place = place(SLOW);
-    let running = place.spawn(&["run", "job.yml"]);
+    let place = place(HELD);
+    let mut running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
     place.ends(0, &["pause", "job-1"]).says("to resume: retry-workflow resume job-1");
+    running.line_with("stopping: it was paused").unwrap();
+    place.write("go", "");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     ran.says("job job-1: stopped: it was paused");
-    let ended = place.sorted("log").iter().filter(|line| line.starts_with("end")).count();
-    assert!(ended < 6 && ended * 2 == place.sorted("log").len(), "what had begun has ended");
+    assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
     place.ends(0, &["pause", "job-1"]).says("no process works on job-1");
     place.ends(0, &["resume"]).says("6 succeeded, of 6");
     place.ends(2, &["pause", "job-1"]).says("job-1 has ended");
@@ -31,12 +33,13 @@ fn a_job_is_paused_from_elsewhere_and_resumed() {
 
 #[test]
 fn status_shows_a_requested_pause_until_it_is_done() {
-    let place = place("echo \"begin $1\" >> log; until [ -e go ]; do sleep 0.02; done; sleep 0.9");
-    let running = place.spawn(&["run", "job.yml"]);
+    let place = place(HELD);
+    let mut running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
     place.ends(0, &["pause", "job-1"]);
     place.ends(0, &["status"]).says("requested pause at ").says("running items finish first");
     assert_eq!(place.object(&["status"])["requested"]["request"], "pause");
+    running.line_with("stopping: it was paused").unwrap();
     place.write("go", "");
     running.ended().says("job job-1: stopped: it was paused");
     assert!(place.object(&["status"])["requested"].is_null());
@@ -44,24 +47,28 @@ fn status_shows_a_requested_pause_until_it_is_done() {
 
 #[test]
 fn a_process_that_resumes_is_not_paused_by_an_earlier_request() {
-    let place = place(SLOW);
-    let running = place.spawn(&["run", "job.yml"]);
+    let place = place(HELD);
+    let mut running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
     place.ends(0, &["pause", "job-1"]);
-    // The first process has not noticed the request yet.
-    place.ends(0, &["resume", "job-1"]).says("6 succeeded, of 6");
-    running.ended().says("stopping: it was paused");
+    let resumed = place.spawn(&["resume", "job-1"]);
+    until("it works beside the first one", || place.read("log").lines().count() >= 4);
+    running.line_with("stopping: it was paused").unwrap();
+    place.write("go", "");
+    resumed.ended().says("6 succeeded, of 6");
+    running.ended();
 }
 
 #[test]
 fn a_cancelled_job_skips_its_remaining_items_and_reduce() {
-    let place = place(SLOW);
-    let running = place.spawn(&["run", "job.yml"]);
+    let place = place(HELD);
+    let mut running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
-    place
-        .ends(0, &["cancel", "job-1"])
-        .says("waiting for its running items")
-        .says("job-1 is cancelled: ");
+    let cancels = place.spawn(&["cancel", "job-1"]);
+    running.line_with("stopping: ").unwrap();
+    place.write("go", "");
+    let cancelled = cancels.ended();
+    cancelled.says("waiting for its running items").says("job-1 is cancelled: ");
     running.ended();
     let left = place.object(&["status"]);
     let count = |state: &str| left["counts"][state].as_u64().unwrap();
@@ -143,9 +150,11 @@ fn items_of_a_running_job_are_cancelled_and_can_be_re_driven() {
 
 #[test]
 fn a_deadline_stops_a_job_which_can_be_resumed() {
-    let place = place(SLOW);
-    let ran = place.ends(1, &["run", "job.yml", "--deadline", "200ms"]);
-    ran.says("job job-1: stopped: its deadline was reached");
+    let place = place("until [ -e go ]; do sleep 0.02; done");
+    let mut running = place.spawn(&["run", "job.yml", "--deadline", "200ms"]);
+    running.line_with("stopping: ").unwrap();
+    place.write("go", "");
+    running.ended().says("job job-1: stopped: its deadline was reached");
     place.ends(0, &["resume", "--deadline", "1m"]).says("6 succeeded, of 6");
 }
 

@@ -14,15 +14,21 @@ fn place(work: &str) -> Place {
     .script("work.sh", work)
 }
 
+/// Notes its begin and, once there is a file `go`, its end.
+const HELD: &str =
+    "echo \"begin $1\" >> log; while [ ! -e go ]; do sleep 0.02; done; echo \"end $1\" >> log";
+
 #[track_caller]
 fn stops_and_goes_on(signal: &str) {
-    let place = place("echo \"begin $1\" >> log; sleep 0.3; echo \"end $1\" >> log");
-    let running = place.spawn(&["run", "job.yml"]);
+    let place = place(HELD);
+    let mut running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() == 2);
     running.signal(signal);
+    let said = "stopping: waiting for running items to finish; press Ctrl-C again to stop at once";
+    running.line_with(said).unwrap();
+    place.write("go", "");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    ran.says("stopping: waiting for running items to finish; press Ctrl-C again to stop at once");
     ran.says("job job-1: stopped: it was requested to stop").says("2 succeeded, 4 to do, of 6");
     ran.says("to resume: retry-workflow resume job-1");
     assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
@@ -90,12 +96,13 @@ fn two_hangups_of_a_terminal_count_once() {
     if ignored(std::process::id()) & 1 == 1 {
         return;
     }
-    let place = place("echo \"begin $1\" >> log; sleep 0.4; echo \"end $1\" >> log");
+    let place = place(HELD);
     let mut running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() == 2);
     running.signal("HUP");
     assert!(running.line_with("stopping: ").is_some());
     running.signal("HUP");
+    place.write("go", "");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     ran.says("to resume: retry-workflow resume job-1");
@@ -130,11 +137,11 @@ fn a_second_signal_ends_commands_and_all_that_they_have_started() {
 #[test]
 fn a_job_that_only_waits_stops_at_once() {
     let place = Place::with(
-        "name: job\ncommands:\n  - shell: 'echo x >> log; false'\n    retry_config: { attempts: 3, backoff: fixed, initial_delay: 10m, max_delay: 10m }\n",
+        "name: job\ncommands:\n  - shell: 'echo x >> log; false'\n    retry_config: { attempts: 3, backoff: fixed, initial_delay: 10h, max_delay: 10h }\n",
     );
     let mut running = place.spawn(&["run", "job.yml"]);
-    assert!(running.line_with(", next attempt in 9m 5").is_some());
-    place.ends(0, &["status"]).says("next      nothing until ").says("Z, in 9m 5");
+    assert!(running.line_with(", next attempt in 9h 59m").is_some());
+    place.ends(0, &["status"]).says("next      nothing until ").says("Z, in 9h 59m");
     running.signal("INT");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
@@ -143,10 +150,12 @@ fn a_job_that_only_waits_stops_at_once() {
 
 #[test]
 fn a_job_stopped_before_its_reduce_resumes_with_it() {
-    let place = place("echo $1 >> log; sleep 0.2");
-    let running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
+    let place = place("echo $1 >> log; while [ ! -e go ]; do sleep 0.02; done");
+    let mut running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
     until("all have begun", || place.read("log").lines().count() == 6);
     running.signal("INT");
+    running.line_with("stopping: ").unwrap();
+    place.write("go", "");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert_eq!(place.read("reduced"), "");
@@ -157,7 +166,7 @@ fn a_job_stopped_before_its_reduce_resumes_with_it() {
 /// As `timeout 6h retry-workflow run` sends it: to the process that it has started, and to its group.
 #[track_caller]
 fn sent_twice_is_one_request(signal: &str) {
-    let place = place("echo \"begin $1\" >> log; sleep 0.5; echo \"end $1\" >> log");
+    let place = place(HELD);
     let mut command = place.command(&["run", "job.yml"]);
     let mut running = Running::spawned(command.process_group(0));
     until("two have begun", || place.read("log").lines().count() == 2);
@@ -166,6 +175,7 @@ fn sent_twice_is_one_request(signal: &str) {
     let sent = std::process::Command::new("sh").args(["-c", &twice]).status().unwrap();
     assert!(sent.success());
     assert!(running.line_with("stopping: ").is_some());
+    place.write("go", "");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     ran.says("to resume: retry-workflow resume job-1").says("2 succeeded, 4 to do, of 6");

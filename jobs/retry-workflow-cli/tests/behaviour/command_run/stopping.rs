@@ -89,8 +89,8 @@ fn waiting() -> Place {
     Place::with(step).items(&["a"]).script("work.sh", "echo $$ > pid; sleep 5 & wait")
 }
 
-fn signal(name: &str, id: &str) {
-    let sent = std::process::Command::new("kill").args(["-s", name, id]).status().unwrap();
+fn signal(name: &str, ids: &[String]) {
+    let sent = std::process::Command::new("kill").args(["-s", name]).args(ids).status().unwrap();
     assert!(sent.success());
 }
 
@@ -100,15 +100,15 @@ fn a_command_that_dies_of_the_signal_that_stops_its_job_is_put_back() {
         let place = waiting();
         let running = place.spawn(&["run", "job.yml"]);
         until("it runs", || !place.read("pid").trim().is_empty());
-        let pid = place.read("pid");
+        let pid = [place.read("pid").trim().to_owned()];
         // As a service manager does: one process after the other.
         if is_first {
-            signal("TERM", pid.trim());
+            signal("TERM", &pid);
             std::thread::sleep(Duration::from_millis(20));
             running.signal("TERM");
         } else {
             running.signal("TERM");
-            signal("TERM", pid.trim());
+            signal("TERM", &pid);
         }
         let ran = running.ended();
         assert_eq!(ran.code, Some(1), "{ran:#?}");
@@ -134,14 +134,12 @@ fn signals_for_users_and_timers_are_requests_to_stop() {
             let place = Place::with(
                 "name: job\ncommands:\n  - shell: 'echo on > begun; until [ -e go ]; do sleep 0.01; done; echo end > log'\n  - shell: 'echo no >> log'\n",
             );
-            let running = place.spawn(&["run", "job.yml"]);
-            let worker = running.worker();
+            let mut running = place.spawn(&["run", "job.yml"]);
+            let ids = [running.id(), running.worker()].map(|id| id.to_string());
             until("it runs", || !place.read("begun").is_empty());
-            running.signal(name);
-            if all {
-                signal(name, &worker.to_string());
-            }
-            std::thread::sleep(Duration::from_millis(100));
+            // At once: later, the second one would be a second request.
+            signal(name, &ids[..if all { 2 } else { 1 }]);
+            running.line_with("stopping: ").unwrap();
             place.write("go", "");
             let ran = running.ended();
             assert_eq!(ran.code, Some(1), "{name} {ran:#?}");

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::Arc;
@@ -60,8 +59,11 @@ impl Place {
     pub(crate) fn script(self, name: &str, body: &str) -> Self {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // By another process: a child that this one forks meanwhile would hold the file open for
+        // writing, so that it cannot be run.
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let written = Command::new("sh").args(["-c", write]).arg(&path).arg(body).status();
+        assert!(written.unwrap().success());
         self
     }
 
@@ -117,13 +119,21 @@ impl Place {
         ran
     }
 
-    /// Moves the creation of a job a day back.
+    /// Moves the creation of a job a day back, and ends the leases of its workers.
     pub(crate) fn backdate(&self, job: &str) {
         let change: Change = Box::new(|values: &mut [Option<String>]| {
             let text = values[0].as_mut().expect("the job");
             let mut record: Value = serde_json::from_str(text).unwrap();
-            let created: Timestamp = record["created"].as_str().unwrap().parse().unwrap();
-            record["created"] = (created - Duration::from_secs(86_400)).to_string().into();
+            let day_before = |moment: &mut Value| {
+                let at: Timestamp = moment.as_str().unwrap().parse().unwrap();
+                *moment = (at - Duration::from_secs(86_400)).to_string().into();
+            };
+            day_before(&mut record["created"]);
+            for worker in
+                record.get_mut("workers").and_then(Value::as_array_mut).into_iter().flatten()
+            {
+                day_before(&mut worker["until"]);
+            }
             *text = record.to_string();
             Ok(())
         });

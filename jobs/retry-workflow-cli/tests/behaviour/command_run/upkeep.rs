@@ -23,7 +23,13 @@ map:
 
 /// Runs a job that stops while one item waits and others are dead letters.
 pub(super) fn run(place: &Place, store: &str) {
-    place.ends(1, &["run", "job.yml", "--deadline", "3s", "--store", store]);
+    let running = place.spawn(&["run", "job.yml", "--store", store]);
+    until("each was tried", || {
+        let jobs = place.objects(&["jobs", "--store", store]);
+        jobs.iter().any(|job| job["counts"]["attempts"] == 6)
+    });
+    running.signal("INT");
+    assert_eq!(running.ended().code, Some(1));
 }
 
 /// The view of a job that people get, in each kind of store.

@@ -28,7 +28,7 @@ list_steps() {
     done
 }
 
-# Every declared step is in the whole run.
+# Every declared step is in the whole run, or by hand.
 every_step_is_in() {
     local name
     for name in "${steps[@]}"; do

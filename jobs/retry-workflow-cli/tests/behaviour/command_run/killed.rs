@@ -126,12 +126,9 @@ fn a_job_killed_during_reduce_repeats_no_finished_step() {
 #[test]
 fn two_processes_may_go_on_with_a_job_and_each_item_is_run_once() {
     let place = place("echo $1 >> log; until [ -e go ]; do sleep 0.02; done");
-    let mut running = place.spawn(&["run", "job.yml"]);
+    let running = place.spawn(&["run", "job.yml"]);
     until("some have begun", || place.read("log").lines().count() >= 2);
-    running.signal("INT");
-    running.line_with("stopping: ").unwrap();
-    place.write("go", "");
-    assert_eq!(running.ended().code, Some(1));
+    place.stops(running, "go");
     let both = [place.spawn(&["resume"]), place.spawn(&["resume"])];
     for running in both {
         let ran = running.ended();

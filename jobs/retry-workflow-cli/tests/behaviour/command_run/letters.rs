@@ -249,16 +249,11 @@ fn a_stop_during_reduce_leaves_re_driven_letters_to_resume() {
         .read("job.yml")
         .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.02; done");
     place.write("job.yml", &text);
-    let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
+    let running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("it reduces", || !place.read("summary").is_empty());
     place.write("repaired", "");
     place.ends(0, &["dlq", "retry", "import-1", "--later"]);
-    running.signal("INT");
-    running.line_with("stopping").unwrap();
-    place.write("on", "");
-    let ran = running.ended();
-    assert_eq!(ran.code, Some(1), "{ran:#?}");
-    ran.says("resume import-1");
+    place.stops(running, "on").says("resume import-1");
     place.ends(0, &["resume", "import-1"]).says("5 succeeded, of 5");
 }
 

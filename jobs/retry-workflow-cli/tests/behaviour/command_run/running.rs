@@ -90,11 +90,8 @@ fn a_process_without_items_waits_for_the_lease_of_another() {
 #[test]
 fn run_continue_resumes_an_unfinished_job_or_starts_one() {
     let place = place(HELD);
-    let mut first = begun(&place);
-    first.signal("INT");
-    first.line_with("stopping: waiting").unwrap();
-    place.write("go", "");
-    assert_eq!(first.ended().code, Some(1));
+    let first = begun(&place);
+    place.stops(first, "go");
     place.ends(0, &["run", "job.yml", "--continue"]).says("job job-1: ").says("8 succeeded, of 8");
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
     place.ends(0, &["run", "job.yml", "--continue"]).says("job job-2: ");
@@ -137,17 +134,12 @@ fn runs_that_begin_at_once_make_one_job() {
 fn a_job_has_the_id_that_it_is_given() {
     let place = place(HELD);
     let nightly = ["run", "job.yml", "--job-id", "night 2026-11-22"];
-    let mut first = place.spawn(&nightly);
+    let first = place.spawn(&nightly);
     until("some have begun", || place.read("log").lines().count() >= 2);
     let other = ["run", "job.yml", "--if-running", "join", "--job-id", "other"];
     place.ends(4, &other).says("night 2026-11-22 of this file is running").says("remove --job-id");
     place.ends(4, &nightly).says("night 2026-11-22 of this file is running");
-    first.signal("INT");
-    first.line_with("stopping: waiting").unwrap();
-    place.write("go", "");
-    let stopped = first.ended();
-    assert_eq!(stopped.code, Some(1));
-    stopped.says("resume 'night 2026-11-22'");
+    place.stops(first, "go").says("resume 'night 2026-11-22'");
     let again = place.ends(2, &nightly);
     again.says("there is already a job night 2026-11-22 of this file, which has not ended");
     again.says("resume it with --continue, or choose another --job-id");

@@ -60,12 +60,9 @@ reduce: { shell: '[ -e repaired ]' }
 
 /// Stops a night's job when only its first item has begun, and makes it the job of last night.
 fn stopped_last_night(place: &Place) {
-    let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
+    let running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("the first item runs", || place.read("ran") == "a\n");
-    running.signal("INT");
-    running.line_with("stopping").unwrap();
-    place.write("on", "");
-    assert_eq!(running.ended().code, Some(1));
+    place.stops(running, "on");
     place.backdate("night-1");
 }
 
@@ -119,12 +116,9 @@ fn of_several_jobs_the_worst_end_is_the_exit_code() {
 fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night() {
     let text = "name: night\nskip_after: 1h\nsetup:\n  - shell: 'echo >> prepared; while [ ! -e on ]; do sleep 0.02; done'\n  - shell: 'echo >> prepared'\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\n";
     let place = Place::with(text).items(&["a", "b"]);
-    let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
+    let running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("it is prepared", || !place.read("prepared").is_empty());
-    running.signal("INT");
-    running.line_with("stopping").unwrap();
-    place.write("on", "");
-    assert_eq!(running.ended().code, Some(1));
+    place.stops(running, "on");
     assert_eq!(place.read("prepared"), "\n", "and no item is known");
     place.backdate("night-1");
     let place = place.items(&["x"]);

@@ -151,13 +151,9 @@ fn a_job_that_only_waits_stops_at_once() {
 #[test]
 fn a_job_stopped_before_its_reduce_resumes_with_it() {
     let place = place("echo $1 >> log; while [ ! -e go ]; do sleep 0.02; done");
-    let mut running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
+    let running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
     until("all have begun", || place.read("log").lines().count() == 6);
-    running.signal("INT");
-    running.line_with("stopping: ").unwrap();
-    place.write("go", "");
-    let ran = running.ended();
-    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    place.stops(running, "go");
     assert_eq!(place.read("reduced"), "");
     place.ends(0, &["resume"]);
     assert_eq!((place.read("log").lines().count(), place.read("reduced")), (6, "6\n".to_owned()));

@@ -119,6 +119,17 @@ impl Place {
         ran
     }
 
+    /// Stops a command, and lets what it runs end by this file.
+    #[track_caller]
+    pub(crate) fn stops(&self, mut running: Running, file: &str) -> Ran {
+        running.signal("INT");
+        running.line_with("stopping: ").unwrap();
+        self.write(file, "");
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        ran
+    }
+
     /// Moves the creation of a job a day back, and ends the leases of its workers.
     pub(crate) fn backdate(&self, job: &str) {
         let change: Change = Box::new(|values: &mut [Option<String>]| {

@@ -33,6 +33,16 @@ async fn breakers() -> std::io::Result<u32> {
     Ok(7)
 }
 
+#[retry(fallback_method = "recover", retry_if = "is_busy")]
+async fn values() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(condition = when(is_busy), recover = recovered)]
+async fn functions() -> std::io::Result<u32> {
+    Ok(7)
+}
+
 fn main() {}
 
 // remains: `Failure::Fatal` is not a matcher

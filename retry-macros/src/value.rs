@@ -102,9 +102,9 @@ pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
 }
 
-/// Returns whether this is a word of others for `unlimited`.
-fn means_unlimited(expr: &Expr) -> bool {
-    word(expr).is_some_and(|word| word_here(&word, &["unlimited"]).is_some())
+/// Returns whether this is a word of others for one of the `known`.
+fn means(expr: &Expr, known: &[&str]) -> bool {
+    word(expr).is_some_and(|word| word_here(&word, known).is_some())
 }
 
 /// Parses `5`, `unlimited`, or a const expression.
@@ -126,11 +126,11 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
                  `unlimited`",
             )),
         },
-        _ if is_literal(&expr) => Err(error(
+        _ if is_literal(&expr) || means(&expr, &["none"]) => Err(error(
             &expr,
             "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
         )),
-        _ if means_unlimited(&expr) => Err(error(&expr, "write `attempts = unlimited`")),
+        _ if means(&expr, &["unlimited"]) => Err(error(&expr, "write `attempts = unlimited`")),
         _ => Ok(Value::constant(expr)),
     }
 }
@@ -176,7 +176,7 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
 
 /// Parses the [`duration`] of a bound.
 pub(crate) fn bound(expr: Expr) -> syn::Result<Value<Duration>> {
-    if means_unlimited(&expr) {
+    if means(&expr, &["unlimited", "none"]) {
         return Err(error(expr, "write `unlimited`, or leave this option out"));
     }
     duration(expr)

@@ -8,6 +8,8 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
+use crate::suggest::with_point;
+
 /// The reason why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InvalidDuration(String);
@@ -79,7 +81,7 @@ fn in_words(error: &humantime::DurationError, text: &str) -> String {
 
 /// Returns the duration that a text in another form certainly means: `30S`, `1,5s`, `00:00:02`.
 fn meant(text: &str) -> Option<String> {
-    let plain = text.to_lowercase().replace(',', ".");
+    let plain = with_point(&text.to_lowercase())?;
     if plain != text && humantime::parse_duration(&plain).is_ok() {
         return Some(plain);
     }
@@ -144,6 +146,9 @@ mod tests {
             ("1m30", "30 has no unit: write a duration such as `\"500ms\"`"),
             ("10 parsecs", "there is no unit `parsecs`: write a duration such as `\"500ms\"`"),
             ("1:30", "a duration consists of numbers and units: write"),
+            // Perhaps a thousand.
+            ("1,000ms", "a duration consists of numbers and units: write a duration such as"),
+            ("1,000,00S", "a duration consists of numbers and units: write a duration such as"),
             ("soon", "a duration begins with a number: write"),
             ("2 hours min", "each unit of a duration needs a number before it: write"),
             ("", "this duration is empty: write"),

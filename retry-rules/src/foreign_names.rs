@@ -178,7 +178,9 @@ const VALUES: &[ForeignName] = &[
     ("constant static const flat none", "fixed"),
     ("exp expo double doubling geometric", "exponential"),
     ("fibo fib", "fibonacci"),
-    ("infinite forever infinity always endless inf none never", "unlimited"),
+    ("infinite forever infinity always endless inf", "unlimited"),
+    // No bound, but not a number of attempts.
+    ("none never", "none"),
     ("http5xx 5xx server unavailable internal", "server_error"),
     ("throttle throttled throttling toomanyrequests", "rate_limit"),
     ("connection io", "network"),
@@ -334,6 +336,8 @@ mod tests {
         assert_eq!(word_here("ignore", &["stop", "continue", "fallback"]), Some("continue"));
         assert_eq!(word_here("Ignore", &["dlq", "retry", "skip", "stop"]), Some("skip"));
         assert_eq!(word_here("ignore", &["fixed", "linear"]), None);
+        assert_eq!(word_here("forever", &["unlimited"]), Some("unlimited"));
+        assert_eq!(word_here("never", &["unlimited"]), None);
     }
 
     #[test]

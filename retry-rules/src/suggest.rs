@@ -77,25 +77,36 @@ pub fn shortened(value: &str) -> Cow<'_, str> {
 }
 
 /// Returns what follows an error about an unknown word: what was `meant`, or else the known words.
-/// Of more than twelve, the nearest three, and `all`, which names the place of their list.
+/// Of more than twelve, the nearest three, and `all`, which names the place of their list, if any.
 pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> String {
     if let Some(meant) = meant {
         return format!(": did you mean `{meant}`?");
+    }
+    if known.is_empty() {
+        return ": there is none".to_owned();
     }
     if known.len() <= 12 {
         return format!(": expected one of `{}`", known.join("`, `"));
     }
     let mut nearest = known.to_vec();
     nearest.sort_by_key(|known| strsim::damerau_levenshtein(word, known));
-    format!("; the nearest are `{}`: {all} lists all", nearest[..3].join("`, `"))
+    let all = if all.is_empty() { String::new() } else { format!(": {all} lists all") };
+    format!("; the nearest are `{}`{all}", nearest[..3].join("`, `"))
 }
 
 /// Returns the number that a text stands for, as it is written without quotes: `0.95` for `95%`.
 pub fn number_meant(text: &str) -> Option<String> {
     let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
     let (number, divisor) = percent.unwrap_or((text, 1.0));
-    let number = number.trim().replace(',', ".").parse::<f64>().ok()?;
+    let number = with_point(number.trim())?.parse::<f64>().ok()?;
     number.is_finite().then(|| format!("{:?}", number / divisor))
+}
+
+/// Returns the text with a point for its decimal comma, unless a comma may separate thousands.
+pub(crate) fn with_point(text: &str) -> Option<String> {
+    let Some((whole, rest)) = text.split_once(',') else { return Some(text.to_owned()) };
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    (digits != 3 && !rest.contains(',')).then(|| format!("{whole}.{rest}"))
 }
 
 /// Creates the error for a word in a file that is not one of the `known` ones.
@@ -113,4 +124,26 @@ pub fn unknown_word<E: serde::de::Error>(
         Some(meant) if meant != word => format!("\"{word}\": did you mean `{meant}`?"),
         _ => format!("\"{word}\": expected {expected}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_an_unknown_word_names_only_what_exists() {
+        assert_eq!(instead("fetch", None, &[], "a list"), ": there is none");
+        let many = ["one"; 13];
+        let nearest = "; the nearest are `one`, `one`, `one`";
+        assert_eq!(instead("seven", None, &many, "a list"), format!("{nearest}: a list lists all"));
+        assert_eq!(instead("seven", None, &many, ""), nearest);
+    }
+
+    #[test]
+    fn a_comma_that_may_separate_thousands_is_no_point() {
+        assert_eq!(number_meant("95,5%").as_deref(), Some("0.955"));
+        for text in ["1,000", "1,000%", "1,000,00", "0,5,"] {
+            assert_eq!(number_meant(text), None, "{text}");
+        }
+    }
 }

@@ -179,7 +179,7 @@ fn may_be_variable(word: &str) -> bool {
         "u64", "f64", "usize",
     ];
 
-    let is_unlimited = word == "unlimited" || word_here(word, &["unlimited"]).is_some();
+    let is_unlimited = word == "unlimited" || word_here(word, &["unlimited", "none"]).is_some();
     word.chars().all(|c| c.is_lowercase() || c.is_ascii_digit() || c == '_')
         && word.starts_with(|c: char| c.is_lowercase() || c == '_')
         && !KEYWORDS.contains(&word)

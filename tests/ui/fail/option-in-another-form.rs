@@ -30,6 +30,11 @@ async fn without_a_bound() -> Result<u32, String> {
     Ok(7)
 }
 
+#[retry(attempts = none)]
+async fn without_attempts() -> Result<u32, String> {
+    Ok(7)
+}
+
 #[retry(backoff = exponential.with_max_delay("3s"), attempts = 3)]
 async fn built() -> Result<u32, String> {
     Ok(7)
@@ -42,6 +47,11 @@ async fn bounded_wait() -> Result<u32, std::io::Error> {
 
 #[retry(attempts = 3, initial_delay = "1,5s", max_delay = "00:00:02")]
 async fn other_clocks() -> Result<u32, String> {
+    Ok(7)
+}
+
+#[retry(max_delay = "1,000ms")]
+async fn perhaps_a_thousand() -> Result<u32, String> {
     Ok(7)
 }
 

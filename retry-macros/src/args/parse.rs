@@ -69,7 +69,10 @@ impl Args {
         errors: &mut Errors,
     ) -> syn::Result<()> {
         if let Ok(attempts) = input.fork().parse::<LitInt>() {
-            let message = format!("an option has a name: write `attempts = {attempts}`");
+            let message = match attempts.base10_parse::<u32>() {
+                Ok(count @ 1..) => format!("an option has a name: write `attempts = {count}`"),
+                _ => "an option has a name, as in `attempts = 5`".to_owned(),
+            };
             return Err(error(attempts, message));
         }
         let name = grammar::name(input, "expected an option, such as `attempts = 5` or `jitter`")?;

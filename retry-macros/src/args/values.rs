@@ -225,8 +225,12 @@ pub(super) fn policy(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<(
 pub(super) fn name(option: &mut Reading<'_>) -> syn::Result<Expr> {
     let name = option.constant()?;
     if value::text(&name).is_some_and(|name| name.trim().is_empty()) {
-        let message = "an empty name is found nowhere: leave `name` out for the function's own";
-        return Err(error(name, message));
+        let instead = if option.scope.is_block() {
+            "write one such as `name = \"shop.connect\"`"
+        } else {
+            "leave `name` out for the function's own"
+        };
+        return Err(error(name, format!("an empty name is found nowhere: {instead}")));
     }
     Ok(name)
 }

@@ -79,7 +79,7 @@ impl Args {
         }
         self.context = self.context.take().or_else(|| block.context.clone());
         (self.clone, self.carry) = (Vec::new(), Vec::new());
-        if self.name.is_none() {
+        if self.written("name").is_none() {
             return Err(syn::Error::new(
                 block.start(),
                 "a block has no name of its own, and reports, overrides and tests need one: write \

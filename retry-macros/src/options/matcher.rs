@@ -52,8 +52,9 @@ pub(crate) fn list(
     let example = if option == "uncounted" { "rate_limit" } else { "transient" };
     if !input.peek(token::Bracket) {
         let rest = until_comma(input);
-        let entries = match rest.clone().into_iter().next() {
-            Some(TokenTree::Group(group)) => group.stream(),
+        let mut tokens = rest.clone().into_iter();
+        let entries = match (tokens.next(), tokens.next()) {
+            (Some(TokenTree::Group(group)), None) => group.stream(),
             _ => rest.clone(),
         };
         let read =

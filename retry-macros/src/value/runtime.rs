@@ -64,6 +64,11 @@ impl Scope {
         Self { is_block: true, ..Self::new(&[], Vec::new()) }
     }
 
+    /// Returns whether the options are those of a block, which has no name of its own.
+    pub(crate) const fn is_block(&self) -> bool {
+        self.is_block
+    }
+
     /// The statements that bind the variables.
     pub(crate) fn take_locals(&mut self) -> TokenStream {
         std::mem::take(&mut self.locals).into_iter().collect()

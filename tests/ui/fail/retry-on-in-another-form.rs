@@ -15,4 +15,9 @@ async fn with_an_exception() -> std::io::Result<u32> {
     Ok(7)
 }
 
+#[retry(retry_on = (network) | (timeout))]
+async fn by_alternatives() -> std::io::Result<u32> {
+    Ok(7)
+}
+
 fn main() {}

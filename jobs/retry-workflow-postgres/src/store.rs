@@ -31,7 +31,7 @@ use retry_workflow::{Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
 
 use self::clock::ServerClock;
-use self::session::Session;
+use self::session::{Earlier, Session};
 use self::shared::Shared;
 use self::write::claim::Claim;
 use self::write::{add, alter, claim, remove, settle};
@@ -412,7 +412,7 @@ impl Store for PostgresStore {
         let altered = run!(
             self,
             alter::alter,
-            [filter = meant, alteration = alteration, earlier = alter::Earlier::default()],
+            [filter = meant, alteration = alteration, earlier = Earlier::default()],
             [max, now],
             maybe_done
         );
@@ -478,7 +478,14 @@ impl Store for PostgresStore {
     fn update(&self, keys: Vec<String>, change: Change) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let change = Mutex::new(change);
-            let changed = run!(self, values::update, [keys = keys, change = change], []).await?;
+            let changed = run!(
+                self,
+                values::update,
+                [keys = keys, change = change, earlier = Earlier::default()],
+                [],
+                maybe_done
+            )
+            .await?;
             for key in changed {
                 self.notify_by_key(&key, true).await;
             }

@@ -1,7 +1,9 @@
 //! [`Session`]: a connection that runs statements on the tables of a store.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
@@ -10,6 +12,12 @@ use super::shared::{Names, Shared};
 use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresResult};
+
+/// The interval at which a commit that may still be running is polled.
+const POLL_EVERY: Duration = Duration::from_millis(20);
+
+/// The transaction of an earlier attempt, and its result, in case the response to its commit is lost.
+pub(crate) type Earlier<T> = Mutex<Option<(String, T)>>;
 
 /// The parameters of a statement, in order.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -71,6 +79,22 @@ impl Session<'_> {
 
     pub(crate) async fn roll_back(self) -> PostgresResult<()> {
         Ok(self.client.batch_execute("ROLLBACK").await?)
+    }
+
+    /// Returns the result of an earlier attempt, if it was committed.
+    pub(crate) async fn committed<T: Clone>(
+        self,
+        earlier: &Earlier<T>,
+    ) -> PostgresResult<Option<T>> {
+        let Some((transaction, done)) = earlier.lock().clone() else { return Ok(None) };
+        loop {
+            let sql = "SELECT pg_xact_status($1::text::xid8)";
+            let row = self.query_opt(sql, &[&transaction]).await?;
+            match row.map_or(Ok(None), |row| column::<Option<String>>(&row, 0))?.as_deref() {
+                Some("in progress") => tokio::time::sleep(POLL_EVERY).await,
+                status => return Ok((status == Some("committed")).then_some(done)),
+            }
+        }
     }
 
     /// The number of a job, which is added if need be.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use retry_workflow::store::{Change, Choose};
 
-use super::session::Session;
-use crate::server::columns::{text, unsigned};
+use super::session::{Earlier, Session, Values};
+use crate::server::columns::{column, text, unsigned};
 use crate::server::text::{encode, prefix_end};
 use crate::server::{PostgresError, PostgresResult};
 
@@ -81,17 +81,23 @@ WITH changed AS (
     SELECT u.key, 1, u.value FROM unnest($3::text[], $4::text[]) AS u(key, value) ORDER BY u.key
     ON CONFLICT DO NOTHING RETURNING key
 )
-SELECT count(*) FROM added";
+SELECT count(*), pg_current_xact_id()::text FROM added";
 
-/// Returns the keys whose values have changed.
+/// Returns the keys whose values have changed. `maybe_done`: an earlier attempt was cut off, and a
+/// repetition would change what it has written.
 pub(crate) async fn update(
     session: Session<'_>,
     keys: &[String],
     change: &Mutex<Change>,
+    earlier: &Earlier<Vec<String>>,
+    maybe_done: bool,
 ) -> PostgresResult<Vec<String>> {
+    if maybe_done && let Some(changed) = session.committed(earlier).await? {
+        return Ok(changed);
+    }
     loop {
         session.begin().await?;
-        match update_locked(session, keys, change).await {
+        match update_locked(session, keys, change, earlier).await {
             // Another session has added a value meanwhile: now there is a row to lock.
             Ok(None) => session.roll_back().await?,
             done => return session.end(done.map(Option::unwrap_or_default)).await,
@@ -105,6 +111,7 @@ async fn update_locked(
     session: Session<'_>,
     keys: &[String],
     change: &Mutex<Change>,
+    earlier: &Earlier<Vec<String>>,
 ) -> PostgresResult<Option<Vec<String>>> {
     let kept: Vec<_> = keys.iter().map(|key| encode(key)).collect();
     // Rows are locked in the order of their keys, as in every statement that locks several.
@@ -133,7 +140,10 @@ async fn update_locked(
     if changed.is_empty() {
         return Ok(Some(changed));
     }
-    let added = session.count(UPDATE, &[&known.0, &known.1, &new.0, &new.1]).await?;
+    let values: Values<'_> = &[&known.0, &known.1, &new.0, &new.1];
+    let Some(row) = session.query_opt(UPDATE, values).await? else { return Ok(None) };
+    let added: i64 = column(&row, 0)?;
+    *earlier.lock() = Some((column(&row, 1)?, changed.clone()));
     Ok((usize::try_from(added) == Ok(new.0.len())).then_some(changed))
 }
 

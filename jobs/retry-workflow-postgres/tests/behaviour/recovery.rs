@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{
-    Alteration, AttemptOutcome, AttemptRecord, Lease, LeaseKey, NewItem, Selection, Settled,
-    Settlement,
+    Alteration, AttemptOutcome, AttemptRecord, Change, Lease, LeaseKey, NewItem, Selection,
+    Settled, Settlement,
 };
 use retry_workflow::{Failure, Filter, ItemState, Store, StoreError, Timestamp, Workflow, keyed};
 use retry_workflow_postgres::PostgresStore;
@@ -172,6 +172,33 @@ async fn a_cas_with_a_lost_response_takes_effect_once() {
     assert_eq!(store.get("k").await, Ok(Some((3, "three".to_owned()))));
     // A value that someone else has written is not mistaken for ours.
     assert_eq!(faulty(&proxy, 1, 0, store.cas("k", 2, "four")).await, Ok(false));
+}
+
+/// Whichever response is lost, up to that of the commit.
+#[tokio::test]
+async fn an_update_with_a_lost_response_takes_effect_once() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let longer = || {
+        let change: Change = Box::new(|values| {
+            for value in values {
+                value.get_or_insert_default().push('x');
+            }
+            Ok(())
+        });
+        store.update(["a", "b"].map(String::from).into(), change)
+    };
+    for spared in 0..4 {
+        // The statements are prepared.
+        assert_eq!(longer().await, Ok(()));
+        proxy.lose_answer_after(spared);
+        assert_eq!(longer().await, Ok(()));
+        assert!(proxy.is_done(), "{spared}");
+        let value = "x".repeat((spared + 1) * 2);
+        let is_once = |(_, found): (u64, String)| found == value;
+        for key in ["a", "b"] {
+            assert!(store.get(key).await.unwrap().is_some_and(is_once), "{key}, after {spared}");
+        }
+    }
 }
 
 /// Whichever response is lost, up to that of the commit.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use retry_workflow::store::{Alteration, Waiting};
 use retry_workflow::{Filter, ItemState, Timestamp};
 
@@ -12,14 +11,7 @@ use crate::server::columns::{column, limit, micros};
 use crate::server::text::encode;
 use crate::store::layout::CLAIM_RANKS;
 use crate::store::selection::{FilteredItems, Values, of_ids};
-use crate::store::session::Session;
-
-/// The interval at which a commit that may still be running is polled.
-const POLL_EVERY: Duration = Duration::from_millis(20);
-
-/// The transaction of an earlier attempt, and the number of items that it has altered, in case the
-/// response to its commit is lost.
-pub(crate) type Earlier = Mutex<Option<(String, u64)>>;
+use crate::store::session::{Earlier, Session};
 
 /// `maybe_done`: an earlier attempt was cut off. Its items no longer match the filter, so a
 /// repetition would find none, or others.
@@ -27,7 +19,7 @@ pub(crate) async fn alter(
     session: Session<'_>,
     filter: &Filter,
     alteration: &Alteration,
-    earlier: &Earlier,
+    earlier: &Earlier<u64>,
     max: usize,
     now: Timestamp,
     maybe_done: bool,
@@ -35,7 +27,7 @@ pub(crate) async fn alter(
     if let Alteration::MakeDue(_) | Alteration::Skip(_) | Alteration::Expire(_) = alteration {
         return alter_unended(session, filter, alteration, max, now).await;
     }
-    if maybe_done && let Some(altered) = committed(session, earlier).await? {
+    if maybe_done && let Some(altered) = session.committed(earlier).await? {
         return Ok(altered);
     }
     let Some(mut items) = FilteredItems::resolve_failed(session, filter).await? else {
@@ -67,19 +59,6 @@ pub(crate) async fn alter(
         Ok(altered)
     };
     session.end(altered.await).await
-}
-
-/// Returns the number of items that an earlier attempt has altered, if it was committed.
-async fn committed(session: Session<'_>, earlier: &Earlier) -> PostgresResult<Option<u64>> {
-    let Some((transaction, altered)) = earlier.lock().clone() else { return Ok(None) };
-    loop {
-        let sql = "SELECT pg_xact_status($1::text::xid8)";
-        let row = session.query_opt(sql, &[&transaction]).await?;
-        match row.map_or(Ok(None), |row| column::<Option<String>>(&row, 0))?.as_deref() {
-            Some("in progress") => tokio::time::sleep(POLL_EVERY).await,
-            status => return Ok((status == Some("committed")).then_some(altered)),
-        }
-    }
 }
 
 /// Removes the failures of the items in `meant`, and moves the items to the counts `to`.

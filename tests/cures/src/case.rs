@@ -1,5 +1,6 @@
 //! A case: its source, and the messages about it with what they propose.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -176,12 +177,16 @@ fn proposals(message: &str) -> Vec<Vec<String>> {
         let mut rest = &message[at + words..];
         while let Some((code, after)) = rest.split_once('`') {
             pieces.push(code.to_owned());
-            let Some(next) = after.strip_prefix(" and `") else { break };
+            let alternative = after.strip_prefix(", or `");
+            if alternative.is_some() {
+                found.push(std::mem::take(&mut pieces));
+            }
+            let Some(next) = alternative.or_else(|| after.strip_prefix(" and `")) else { break };
             rest = next;
         }
-        if !found.contains(&pieces) {
-            found.push(pieces);
-        }
+        found.push(pieces);
     }
+    let mut seen = HashSet::new();
+    found.retain(|pieces| seen.insert(pieces.clone()));
     found
 }

@@ -1,5 +1,5 @@
-//! Applies what each message in `tests/ui/fail` proposes (``write `…` ``, ``did you mean `…`?``) to its
-//! case, and compiles the results, each as a module of one crate.
+//! Applies what each message in `tests/ui/fail` proposes (``write `…`, or `…` ``, ``did you mean
+//! `…`?``) to its case, and compiles the results, each as a module of one crate.
 //!
 //! What is proposed for an option replaces the option, or is added to the options if the message is about
 //! something else; anything else replaces the tokens that the message points to. Where that is not what the

@@ -35,3 +35,6 @@ async fn numbers() -> Result<u32, ParseIntError> {
 }
 
 fn main() {}
+
+// cured 21/2: .await? => .await.map_err({})?
+// cured 25/2: .await? => .await.map_err({})?

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 #[cfg(feature = "humantime")]
 use crate::duration::{self, InvalidDuration};
-use crate::policy::arithmetic::{less, min, scale, times};
+use crate::policy::arithmetic::{from_nanos, less, min, scale, times};
 
 /// The random spread of waits, so that callers that failed together do not retry
 /// together.
@@ -40,11 +40,12 @@ pub enum Jitter {
     /// curve.
     Decorrelated,
     /// Up to this share more: `Up(0.3)` is +30 %. Above 0, at most 1. Where the sum would exceed
-    /// [`max_delay`](crate::Policy::max_delay), the waits are as far apart below that: from 70 % of it
-    /// on for `Up(0.3)`.
+    /// [`max_delay`](crate::Policy::max_delay), the waits are as far apart below that, over its upper
+    /// half at most: from 70 % of it on for `Up(0.3)`.
     Up(f64),
     /// A time between these two more. Where the sum would exceed
-    /// [`max_delay`](crate::Policy::max_delay), the waits are as far apart below that.
+    /// [`max_delay`](crate::Policy::max_delay), the waits are as far apart below that, over its upper
+    /// half at most. None is shorter than `least`.
     ///
     /// ```
     /// use core::time::Duration;
@@ -69,13 +70,15 @@ pub enum Jitter {
 }
 
 /// The interval of a wait to which a time in this range is added. It keeps its width below `max`, so
-/// that callers that have reached that do not retry together.
+/// that callers that have reached that do not retry together; but at most half of `max`, so that a
+/// wide range makes no short wait shorter, and no wait is shorter than the least time that is added.
 const fn lengthened(
     wait: Duration,
     range: (Duration, Duration),
     max: Duration,
 ) -> (Duration, Duration) {
-    let width = range.1.saturating_sub(range.0);
+    let width = min(range.1.saturating_sub(range.0), from_nanos(max.as_nanos() / 2));
+    let width = min(width, max.saturating_sub(range.0));
     let shortest = min(wait.saturating_add(range.0), max.saturating_sub(width));
     (shortest, wait.saturating_add(range.1))
 }

@@ -198,6 +198,10 @@ proptest! {
             Jitter::Added { least, most } => least.min(most),
             _ => Duration::ZERO,
         };
+        if let Jitter::Up(_) | Jitter::Added { .. } = policy.get_jitter() {
+            let least = policy.wait(n).min(max / 2).max(added.min(max));
+            prop_assert!(shortest >= least, "{:?} < {:?}", shortest, least);
+        }
         // Waits of 0s would never use up a budget.
         let is_timed = policy.has_deadline() || policy.has_max_elapsed();
         let expected = match policy.get_attempts() {
@@ -409,10 +413,14 @@ fn jitter_is_uniform_and_does_not_pile_up_at_the_cap() {
         (30, Jitter::Equal, 15.0),
         // Jitter that adds keeps its width below the cap.
         (30, Jitter::Up(0.3), 21.0),
-        (20, Jitter::Up(1.0), 10.0),
-        (20, Jitter::Added { least: s(2), most: s(20) }, 12.0),
+        (20, Jitter::Added { least: s(2), most: s(15) }, 17.0),
         (30, Jitter::Added { least: s(2), most: s(7) }, 25.0),
-        (0, Jitter::Added { least: s(10), most: s(50) }, 0.0),
+        // Not by more than half of it.
+        (20, Jitter::Up(1.0), 15.0),
+        (30, Jitter::Up(1.0), 15.0),
+        (1, Jitter::Added { least: s(0), most: s(60) }, 1.0),
+        (0, Jitter::Added { least: s(10), most: s(50) }, 10.0),
+        (9, Jitter::Added { least: s(20), most: s(50) }, 20.0),
     ] {
         let waits = below_the_cap(s(wait), jitter);
         assert_eq!(waits.len(), 1_000);

@@ -1,10 +1,11 @@
 //! [`Hint`]: what a failure says about the next attempt.
 
+use core::cmp::Ordering;
 use core::time::Duration;
 
-/// The wait that a failure asks for before the next attempt. Of several failures, the latest variant
-/// counts, and the longest wait of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The wait that a failure asks for before the next attempt. Of several failures, the one with the
+/// greatest hint counts: [`Never`](Self::Never), or else the longest wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Like [`Wait`](Self::Wait), but only a text states it. A wait shorter than the curve's first is
     /// raised to that.
@@ -13,6 +14,19 @@ pub enum Hint {
     Wait(Duration),
     /// The server asks callers not to try again.
     Never,
+}
+
+impl Ord for Hint {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |hint: &Self| (*hint == Self::Never, hint.wait(), matches!(hint, Self::Wait(_)));
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Hint {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Hint {

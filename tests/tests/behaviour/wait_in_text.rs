@@ -363,6 +363,24 @@ async fn the_message_of_a_body_states_it_if_neither_header_nor_field_does() {
     assert_eq!(final_error.retry_after(), None, "501 has no class");
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_the_members_of_a_group_the_longest_wait_counts() {
+    #[retry(policy = CURVE, retry_on = [transient], hedge = "10ms")]
+    async fn fetch(calls: &Calls, texts_first: bool) -> anyhow::Result<()> {
+        let is_first = calls.make() % 2 == 1;
+        tokio::time::sleep(millis(20)).await;
+        if is_first == texts_first {
+            anyhow::bail!(BUSY)
+        }
+        Err(StatusError::new(StatusCode::TOO_MANY_REQUESTS, Some(secs(2))).into())
+    }
+    for texts_first in [true, false] {
+        let calls = Calls::new();
+        fetch(&calls, texts_first).await.unwrap_err();
+        assert!(calls.gaps()[1] >= secs(8), "{:?}", calls.gaps());
+    }
+}
+
 fn page_once(calls: &Calls, error: &StatusError) -> anyhow::Result<()> {
     calls.make();
     Err(error.clone().into())

@@ -3,14 +3,30 @@
 use core::time::Duration;
 
 use crate::base::text::amount::time;
-use crate::base::text::words::{Quoted, Words, is_word_char};
+use crate::base::text::words::{Quoted, Word, Words, is_word_char};
 
 /// The words that announce a wait.
 const ANNOUNCING: &[&str] = &["try", "retry", "retried", "wait", "available"];
 /// The words directly before a wait. After "wait", none is needed.
 const BEFORE: &[&str] = &["in", "after", "for"];
 /// The words that report a time that has passed: "retry failed after 30s".
-const PAST: &[&str] = &["failed", "timed", "expired", "gave", "aborted"];
+const PAST: &[&str] = &[
+    "failed",
+    "timed",
+    "expired",
+    "gave",
+    "aborted",
+    "exceeded",
+    "exhausted",
+    "reached",
+    "stopped",
+    "elapsed",
+    "ended",
+];
+/// The words directly before "wait" and the like that make it a sum or a setting.
+const MEASURING: &[&str] = &["total", "max", "maximum"];
+/// The words before "available" that make it a report. The last one ends "isn't".
+const NEGATIONS: &[&str] = &["no", "not", "t"];
 /// The most characters between the word that announces a wait and the wait.
 const LONGEST_WINDOW: usize = 60;
 
@@ -26,8 +42,7 @@ impl Words<'_> {
     /// Returns the wait that begins at this word, if the words before it announce one.
     fn wait_at(&self, at: usize, is_cut: bool) -> Option<Duration> {
         let number = self.list[at];
-        let is_number = number.text.starts_with(|c: char| c.is_ascii_digit());
-        if !is_number || number.quoted == Quoted::Name || !self.is_announced(at) {
+        if !number.is_number() || number.quoted == Quoted::Name || !self.is_announced(at) {
             return None;
         }
         let (wait, rest) = time(&self.text[number.start..])?;
@@ -43,7 +58,10 @@ impl Words<'_> {
         let (before, start) = (at - 1, self.list[at].start);
         let is_plain = |c: char| c.is_whitespace() || ":=~(_\"'`".contains(c);
         // `lock_wait=5s` is a setting.
-        let announces = |at: usize| self.list[at].is_in(ANNOUNCING) && !self.is_joined(at);
+        let is_measure = |at: usize| self.is_close(at) && self.list[at - 1].is_in(MEASURING);
+        let announces = |at: usize| {
+            self.list[at].is_in(ANNOUNCING) && !self.is_joined(at) && !(at > 0 && is_measure(at))
+        };
         if !self.glue(at).chars().all(is_plain) {
             return false;
         }
@@ -57,7 +75,16 @@ impl Words<'_> {
                 && ![". ", "! ", "? "].iter().any(|end| between.contains(end))
         };
         let decides = |&at: &usize| announces(at) || self.list[at].is_in(PAST);
-        (0..before).rev().take_while(is_near).find(decides).is_some_and(announces)
+        // "not available for 8s", "failed at try 3 after 8s".
+        let reports = |at: usize| {
+            if self.list[at].is("available") {
+                (0..at).rev().take_while(is_near).any(|at| self.list[at].is_in(NEGATIONS))
+            } else {
+                self.list[at..before].iter().any(Word::is_number)
+            }
+        };
+        let asks = |at| announces(at) && (self.list[before].is("in") || !reports(at));
+        (0..before).rev().take_while(is_near).find(decides).is_some_and(asks)
     }
 }
 
@@ -94,6 +121,10 @@ mod tests {
             ("try again in 3 days", 259_200_000),
             ("try again in 2 h, 20 requests are left", 7_200_000),
             ("try again in 8s, 9s at most", 8_000),
+            ("retry limit exceeded, try again in 8s", 8_000),
+            ("not available: try again in 8s", 8_000),
+            ("There is no model yet. One is available after 8s", 8_000),
+            ("please retry gpt 4 in 8s", 8_000),
             ("Réessayez — try again in 8s… à bientôt", 8_000),
             ("error: \"Slow down. Try again in 8s\"", 8_000),
         ] {
@@ -146,6 +177,17 @@ mod tests {
             "wait timed out after 30s",
             "retrying in 8s",
             "unavailable for 8s",
+            "not available for 8s",
+            "no upstream is available after 8s",
+            "503: no upstream available for 30s",
+            "503: retry limit exceeded after 30s",
+            "retries exhausted; retry limit reached after 30s",
+            "the wait ended after 30s",
+            "503 on try 3 after 20s",
+            "retry #2 for 20s",
+            "429 (total wait 20s)",
+            "total wait: 20s",
+            "max wait 20s",
             "wait at least, 8s",
             "lock_wait=50s",
             "max_retry_after=1h",

@@ -46,6 +46,10 @@ impl Word<'_> {
     pub(crate) fn is_in(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
     }
+
+    pub(crate) fn is_number(&self) -> bool {
+        self.text.starts_with(|c: char| c.is_ascii_digit())
+    }
 }
 
 /// The words of a text, and what lies between them.

@@ -141,9 +141,9 @@ impl AskedWait {
 impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
     /// `state`. Reports the same events as [`run`](Self::run), and calls the closures of the retrier:
-    /// those that set the wait, and those that listen to retries. The class of the error is always
-    /// read, and with it the wait that only a text states. A server may ask for any wait, unless the
-    /// policy has a `max_retry_after`.
+    /// those that set the wait, and those that listen to retries. Unless a closure states the class of
+    /// the error, it is always read, and with it the wait that only a text states. A server may ask for
+    /// any wait, unless the policy has a `max_retry_after`.
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};

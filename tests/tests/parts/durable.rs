@@ -123,6 +123,25 @@ fn it_reports_the_same_events() {
 }
 
 #[test]
+fn a_wait_that_is_too_long_to_postpone_is_decided_once() {
+    let asked = Arc::new(Mutex::new(0));
+    let retrier = Retrier::new(Policy::new()).wait_by({
+        let asked = asked.clone();
+        move |_, _: &Error, _| {
+            *asked.lock().unwrap() += 1;
+            Continue(6 * SECOND)
+        }
+    });
+    let mut state = CallState::default();
+    let error = refused();
+    let failed = || Failed::now(&error).postponable(5 * SECOND);
+    assert_eq!(retrier.decide(&mut state, &failed()), Decision::Wait(6 * SECOND));
+    assert_eq!((*asked.lock().unwrap(), state.uncounted, state.waited), (1, 0, 6 * SECOND));
+    let strict = retrier.clone().with_policy(Policy::new().attempts(2));
+    assert_eq!(strict.decide(&mut state, &failed()), Decision::GiveUp(Reason::Attempts));
+}
+
+#[test]
 fn closures_of_the_retrier_set_the_wait_and_see_each_retry() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let retrier = Retrier::new(Policy::new().attempts(9))

@@ -157,15 +157,17 @@ impl CallProgress {
             }
             None => is_uncounted.then_some(free),
         };
-        let fits = |wait| context.postponable.is_none_or(|longest| wait <= longest);
-        let next = free
-            .map(|free| self.next_wait(context, &free, attempt, verdict))
-            .filter(|next| next.as_ref().map_or(true, |(wait, _)| fits(*wait)));
-        if next.is_some() {
-            let forgiven = &mut self.rare().forgiven;
-            forgiven.uncounted = forgiven.uncounted.saturating_add(1);
-        }
-        let next = next.unwrap_or_else(|| self.next_wait(context, policy, attempt, verdict));
+        let limits = free.as_ref().unwrap_or(policy);
+        let next = self.next_wait(context, limits, attempt, verdict).and_then(|next| {
+            if context.postponable.is_some_and(|longest| next.0 > longest) {
+                self.allows_attempt(policy, attempt)?;
+                self.allows_wait(context, policy, next.0)?;
+            } else if free.is_some() {
+                let forgiven = &mut self.rare().forgiven;
+                forgiven.uncounted = forgiven.uncounted.saturating_add(1);
+            }
+            Ok(next)
+        });
         let history = context.end_options().history;
         if history > 0 {
             let wait = next.as_ref().ok().map(|(delay, _)| *delay);
@@ -216,8 +218,7 @@ impl CallProgress {
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let number = attempt;
-        let Forgiven { made: forgiven, uncounted, .. } = self.forgiven();
-        let attempt = attempt.saturating_sub(forgiven);
+        let attempt = attempt.saturating_sub(self.forgiven().made);
         if context.timed_out() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
         }
@@ -225,10 +226,7 @@ impl CallProgress {
         if !judgement.allows_retry() {
             return Err(Reason::NotRetryable);
         }
-        let counted = attempt.saturating_sub(uncounted);
-        if !policy.allows_after(counted.saturating_add(self.refusals())) {
-            return Err(Reason::Attempts);
-        }
+        self.allows_attempt(policy, number)?;
         if !verdict.can_repeat {
             return Err(Reason::NotRepeatable);
         }
@@ -306,6 +304,14 @@ impl CallProgress {
         let spread = delay.max(held_for.saturating_add(breaker.hold_spread()));
         let is_allowed = self.allows_wait(context, policy, spread).is_ok();
         Ok(if is_allowed { spread } else { delay.max(held_for) })
+    }
+
+    /// Returns whether the limit on attempts allows another one after attempt `attempt`.
+    fn allows_attempt(&self, policy: &Policy, attempt: u32) -> Result<(), Reason> {
+        let Forgiven { made, uncounted, .. } = self.forgiven();
+        let counted = attempt.saturating_sub(made).saturating_sub(uncounted);
+        let is_allowed = policy.allows_after(counted.saturating_add(self.refusals()));
+        is_allowed.then_some(()).ok_or(Reason::Attempts)
     }
 
     /// Returns whether the limits on time allow a wait of `delay`.

@@ -1,6 +1,7 @@
 //! The decisions about a call that another program stores and repeats.
 
 use core::fmt::Display;
+use core::mem;
 use core::time::Duration;
 
 use crate::base::full_text::{full_text, text_without_bodies};
@@ -92,7 +93,8 @@ impl<'a, E> Failed<'a, E> {
     retry_rules::accessors! {
         /// Makes a failure that is retried use up neither an attempt nor the budget and
         /// `max_elapsed`, unless its wait is longer than `longest`. [`CallState::uncounted`] counts
-        /// it.
+        /// it, and [`CallState::waited`] leaves its wait out. Leave both the attempt and the wait out
+        /// of the `since_first` of later failures.
         ///
         /// ```
         /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -174,7 +176,10 @@ impl<D, V> Retrier<D, V> {
         match session.failed(context, None, verdict) {
             Next::Wait => {
                 rules.on_retry(&session.event(&context, failed.error));
-                *state = session.state();
+                let before = mem::replace(state, session.state());
+                if postponable.is_some() && state.uncounted > before.uncounted {
+                    state.waited = before.waited;
+                }
                 Decision::Wait(state.last_delay.unwrap_or_default())
             }
             Next::GiveUp(ended) => {

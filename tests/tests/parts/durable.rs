@@ -123,6 +123,22 @@ fn it_reports_the_same_events() {
 }
 
 #[test]
+fn a_postponement_uses_up_no_budget() {
+    let retrier = Retrier::new(Policy::new().budget(10 * SECOND));
+    let retrier = retrier.wait_by(|_, _: &Error, _| Continue(6 * SECOND));
+    let mut state = CallState::default();
+    for uncounted in 1..=9 {
+        let error = refused();
+        let decision = retrier.decide(&mut state, &Failed::now(&error).postponable(6 * SECOND));
+        assert_eq!(decision, Decision::Wait(6 * SECOND));
+        let expected = (uncounted, Duration::ZERO, Some(6 * SECOND));
+        assert_eq!((state.uncounted, state.waited, state.last_delay), expected);
+    }
+    let decision = retrier.decide(&mut state, &Failed::now(&refused()));
+    assert_eq!((decision, state.waited), (Decision::Wait(6 * SECOND), 6 * SECOND));
+}
+
+#[test]
 fn a_wait_that_is_too_long_to_postpone_is_decided_once() {
     let asked = Arc::new(Mutex::new(0));
     let retrier = Retrier::new(Policy::new()).wait_by({

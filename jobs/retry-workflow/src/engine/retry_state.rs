@@ -139,11 +139,10 @@ impl RetryState {
                 let first_failed = first_failed.or(is_counted.then_some(now));
                 let (worker, failure) = (worker.to_owned(), failure.clone().without_output());
                 let state = Self { call, first_failed, postponed_until: None, worker, failure };
-                let mut state = Box::new(state);
+                let state = Box::new(state);
                 if is_counted {
                     return NextStep::Retry { wait, state };
                 }
-                state.call.waited = before.waited;
                 NextStep::Postpone { wait: postponement(wait), state }
             }
             Decision::GiveUp(reason) => NextStep::GiveUp(reason),

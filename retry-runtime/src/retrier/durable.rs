@@ -163,10 +163,11 @@ impl<D, V> Retrier<D, V> {
         let attempt = failed.error.map_or_else(FailedAttempt::Interrupted, FailedAttempt::Error);
         let rules = self.decider.rules();
         let wait_by = |number, due| rules.wait_by(&attempt, number, due, &mut ());
+        let settings = &self.common.settings;
+        settings.warn(rules, &attempt);
         // A store keeps the class of each failure.
-        let lists = &self.common.settings.lists;
-        let verdict = rules.verdict(lists, true, &attempt, None).waiting_by(&wait_by);
-        let context = self.common.settings.context();
+        let verdict = rules.verdict(&settings.lists, true, &attempt, None).waiting_by(&wait_by);
+        let context = settings.context();
         // The state does not keep failures: a store has a history of its own.
         let end = context.end.with_history(0);
         let (since_first, postponable) = (Some(failed.since_first), failed.postponable);

@@ -200,14 +200,9 @@ impl RetrierSettings {
         Session::<()>::new().cancelled_before_attempt(self.around(None, true).context)
     }
 
-    /// Returns the verdict of `rules` on a failure. Reports, once, that the policy in force is not the
-    /// one that was given, and that `uncounted` has no effect.
-    pub(super) fn verdict<'e, E>(
-        &self,
-        rules: &ErrorRules<E>,
-        failed: &'e FailedAttempt<'e, E>,
-        when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
-    ) -> Verdict<'e> {
+    /// Reports, once, that the policy in force is not the one that was given, and that `uncounted` has
+    /// no effect.
+    pub(super) fn warn<E>(&self, rules: &ErrorRules<E>, failed: &FailedAttempt<'_, E>) {
         let name = &self.name;
         if let Some(invalid) = self.invalid() {
             observe::warn_once(Warning::InvalidPolicy { name, invalid });
@@ -217,6 +212,16 @@ impl RetrierSettings {
         if is_listed && rules.read_no_class(failed) {
             observe::warn_once(Warning::UncountedNotObeyed { name });
         }
+    }
+
+    /// Returns the verdict of `rules` on a failure.
+    pub(super) fn verdict<'e, E>(
+        &self,
+        rules: &ErrorRules<E>,
+        failed: &'e FailedAttempt<'e, E>,
+        when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
+    ) -> Verdict<'e> {
+        self.warn(rules, failed);
         let needs_class = self.breaker.is_some() || self.quota.is_some() || self.end.history > 0;
         rules.verdict(&self.lists, needs_class, failed, when_of_call)
     }

@@ -10,7 +10,7 @@ use retry_runtime::durable::{CallState, Decision, Description, Failed};
 use retry_runtime::matchers::{network, timeout};
 use retry_runtime::{
     Backoff, BreakerConfig, Cause, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier,
-    State,
+    State, retrier,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -120,6 +120,30 @@ fn it_reports_the_same_events() {
              connection refused",
         ]
     );
+}
+
+#[test]
+fn it_reports_what_does_not_work_as_expected() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listening = retry_runtime::on_event({
+        let heard = heard.clone();
+        move |event| {
+            if let retry_runtime::Event::Warning(warning) = event {
+                heard.lock().unwrap().push(warning.to_string());
+            }
+        }
+    });
+    let decide = |retrier: Retrier<retrier::Opaque>| {
+        let _ = retrier.decide(&mut CallState::default(), &Failed::now(&"busy"));
+    };
+    decide(Retrier::new(Policy::new().attempts(0)).name("durable.invalid").opaque());
+    let deaf = Retrier::new(Policy::new().budget(SECOND)).name("durable.deaf");
+    decide(deaf.uncounted(Class::CONFLICT).opaque());
+    drop(listening);
+    let heard = heard.lock().unwrap();
+    for name in ["durable.invalid", "durable.deaf"] {
+        assert_eq!(heard.iter().filter(|text| text.contains(name)).count(), 1, "{heard:?}");
+    }
 }
 
 #[test]

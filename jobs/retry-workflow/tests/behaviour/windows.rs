@@ -243,6 +243,20 @@ async fn an_edited_limit_keeps_what_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rate_that_no_longer_paces_has_used_no_more_than_its_limit() {
+    let store = SqliteStore::in_memory();
+    let run = async |rates: &[&str], time: Duration| {
+        let rates: Vec<_> = rates.iter().map(|text| rate(text)).collect();
+        run_for(&store, rates, items([1; 20]), time).await.1.count()
+    };
+    assert_eq!(run(&["5/h"], MINUTE).await, 1);
+    assert_eq!(run(&["10/s", "5/h"], SECOND).await, 0);
+    assert_eq!(RateRecord::of(&store, "job-1").await.unwrap()[1].used, Some(5));
+    // The one of 48 minutes ago, and those after it.
+    assert_eq!(run(&["10/s", "5/h"], MINUTE * 40).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_binding_rate_is_named_and_each_one_is_shown() {
     let (store, heard) = (SqliteStore::in_memory(), Arc::new(Mutex::new(Vec::new())));
     let told = Arc::clone(&heard);

@@ -45,8 +45,9 @@ impl Window {
     /// The window of a rate at which starts were spread evenly until `last`.
     pub(crate) fn paced(limit: Rate, last: Timestamp) -> Self {
         let mut window = Self::new(limit);
+        let since = |slots: u32| limit.limit().saturating_mul(slots.into()).div_ceil(60);
         for slot in 0..60 {
-            window.count(limit.limit().div_ceil(60), last - limit.unit() / 60 * slot);
+            window.count(since(slot + 1) - since(slot), last - limit.unit() / 60 * slot);
         }
         window
     }

@@ -257,6 +257,19 @@ async fn a_rate_that_no_longer_paces_has_used_no_more_than_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_of_running_items_takes_nothing_from_a_rate_that_was_removed() {
+    let (store, host) = (SqliteStore::in_memory(), |_: &Value| Some("one".to_owned()));
+    let run = async |workflow: Workflow| {
+        let starts = Starts::default();
+        with_starts(workflow, &store, items([1; 100]), MINUTE, &starts).await;
+        starts.count()
+    };
+    let both = Workflow::new("job").rate_per(host, ["10/s", "20/h"]).concurrency_per(host, 2);
+    assert_eq!(run(both).await, 20);
+    assert_eq!(run(Workflow::new("job").concurrency_per(host, 2)).await, 80);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_binding_rate_is_named_and_each_one_is_shown() {
     let (store, heard) = (SqliteStore::in_memory(), Arc::new(Mutex::new(Vec::new())));
     let told = Arc::clone(&heard);

@@ -573,6 +573,14 @@ fn has_places(limits: &[JobLimit], key: Key) -> bool {
     matches!(bound(limits, key), Some(LimitBound::Concurrency(_)))
 }
 
+/// The name of a key in the store: its limit is numbered among those of its kind.
+fn name_of(limits: &[JobLimit], Key { limit, digest }: Key) -> String {
+    let has_places = |limit| has_places(limits, Key { limit, digest });
+    let is_alike = |one: &usize| has_places(*one) == has_places(limit);
+    let kind = if has_places(limit) { "places" } else { "rate" };
+    format!("{kind} {}:{digest:016x}", (0..limit).filter(is_alike).count())
+}
+
 /// Returns whether all items share a key.
 fn is_of_job(limits: &[JobLimit], key: Key) -> bool {
     limits.get(key.limit).is_some_and(|limit| limit.of.is_none())

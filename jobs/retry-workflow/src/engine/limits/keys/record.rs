@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::super::starts::{AHEAD, ahead, free_start};
 use super::{
     CLAIM_AT_MOST, JobLimit, Key, KeyRates, KeysOf, LATE, LastRate, LimitBound, PATIENCE, bound,
-    has_places, is_of_job,
+    has_places, is_of_job, name_of,
 };
 use crate::item::clock::{Timestamp, micros};
 use crate::job::rate::Rate;
@@ -268,7 +268,7 @@ impl Reservation {
         let prefix = RateRecord::keys_prefix(job);
         let name = |key: &Key| match key {
             key if is_of_job(&self.limits, *key) => RateRecord::key(job),
-            Key { limit, digest } => format!("{prefix}{limit}:{digest:016x}"),
+            key => format!("{prefix}{}", name_of(&self.limits, *key)),
         };
         let mut names: Vec<_> = keys.iter().map(name).collect();
         // Without places it is not needed, and workers do not wait for each other.

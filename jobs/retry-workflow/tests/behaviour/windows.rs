@@ -257,6 +257,27 @@ async fn a_rate_that_no_longer_paces_has_used_no_more_than_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_window_is_counted_while_a_worker_does_not_have_its_rate() {
+    let store = SqliteStore::in_memory();
+    let run = async |rates: &[&str], time: Duration| {
+        let rates: Vec<_> = rates.iter().map(|text| rate(text)).collect();
+        run_for(&store, rates, items([1; 400]), time).await.1.count()
+    };
+    assert_eq!(run(&["20/s", "60/h"], SECOND).await, 20);
+    assert_eq!(run(&["20/s"], SECOND).await, 20, "it does not limit");
+    let shown = RateRecord::of(&store, "job-1").await.unwrap();
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_eq!(run(&["20/s", "60/h"], MINUTE).await, 20);
+    // With both at the same time, and for longer than the window.
+    let (with, without) = (["20/s", "60/h"], ["1/m"]);
+    let both = tokio::join!(run(&with, HOUR / 2), run(&without, HOUR / 2));
+    assert_eq!(both.0, 0, "{both:?}");
+    tokio::time::advance(HOUR * 2).await;
+    assert_eq!(run(&["20/s"], SECOND).await, 20);
+    assert_eq!(run(&["20/s", "60/h"], MINUTE).await, 60, "it was empty, and is forgotten");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_limit_of_running_items_takes_nothing_from_a_rate_that_was_removed() {
     let (store, host) = (SqliteStore::in_memory(), |_: &Value| Some("one".to_owned()));
     let run = async |workflow: Workflow| {

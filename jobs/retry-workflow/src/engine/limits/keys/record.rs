@@ -88,6 +88,9 @@ pub(in crate::engine) struct KeyState {
     /// The use of the other rates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) windows: BTreeMap<String, Window>,
+    /// What was used of rates that the last worker did not have: it is counted, and limits nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    others: BTreeMap<String, Window>,
     /// The next free start.
     #[serde(default, skip_serializing_if = "is_default")]
     next: Timestamp,
@@ -118,9 +121,14 @@ impl KeyState {
     fn under(mut self, limit: &LimitBound, now: Timestamp) -> Self {
         let bound = limit.to_string();
         if let LimitBound::Rates(rates) = limit {
-            if self.bound != bound {
-                self.windows = self.windows_under(rates);
+            if self.bound != bound || rates.windows.keys().any(|it| !self.windows.contains_key(it))
+            {
+                self.change_windows(rates);
             }
+            self.others.retain(|_, window| {
+                window.set(window.limit, now);
+                !window.used.is_empty()
+            });
             for (name, window) in &mut self.windows {
                 let limit = rates.windows.get(name).map(|(rate, _)| *rate).or(rates.pace);
                 window.set(limit.unwrap_or(window.limit), now);
@@ -142,26 +150,29 @@ impl KeyState {
         self
     }
 
-    /// The windows under other rates: what was used counts for an edited limit too.
-    fn windows_under(&mut self, rates: &KeyRates) -> BTreeMap<String, Window> {
-        let mut before = std::mem::take(&mut self.windows);
+    /// Changes the windows to those of these rates: what was used counts for an edited limit, and
+    /// for one that comes back.
+    fn change_windows(&mut self, rates: &KeyRates) {
+        let mut known = std::mem::take(&mut self.windows);
+        known.append(&mut self.others);
         let mut wanted: BTreeMap<_, _> =
-            rates.windows.iter().map(|(name, (rate, _))| (name.clone(), *rate)).collect();
+            rates.windows.iter().map(|(name, (rate, _))| (&**name, *rate)).collect();
         // A window whose rate now paces is kept.
-        let paces = rates.pace.filter(|rate| before.contains_key(rate.unit_letter()));
-        wanted.extend(paces.map(|rate| (rate.unit_letter().to_owned(), rate)));
-        let under = |(name, rate): (&String, &Rate)| {
+        let paces = rates.pace.filter(|rate| known.contains_key(rate.unit_letter()));
+        wanted.extend(paces.map(|rate| (rate.unit_letter(), rate)));
+        for (&name, &rate) in &wanted {
             let is_gone =
-                |old: &&String| !wanted.contains_key(*old) && old.get(1..) == name.get(1..);
-            let gone = before.keys().find(is_gone).cloned();
-            let window = before.remove(name).or_else(|| before.remove(&gone?)).or_else(|| {
+                |old: &&String| !wanted.contains_key(&***old) && old.get(1..) == name.get(1..);
+            let gone = known.keys().find(is_gone).cloned();
+            let window = known.remove(name).or_else(|| known.get(&gone?).cloned()).or_else(|| {
                 // Its starts were spread evenly until now.
                 let was = self.pace.filter(|was| was.unit_letter() == name)?;
                 Some(Window::paced(was, self.next - was.every()))
             });
-            (name.clone(), Window { first: None, ..window.unwrap_or_else(|| Window::new(*rate)) })
-        };
-        wanted.iter().map(under).collect()
+            let window = window.unwrap_or_else(|| Window::new(rate));
+            self.windows.insert(name.to_owned(), Window { first: None, ..window });
+        }
+        self.others = known;
     }
 
     /// Returns when each rate of the key lets an item start, which is any one without `item`.
@@ -362,7 +373,9 @@ impl Reservation {
         for Start { key, at, cost } in unused {
             let Some(state) = states.get_mut(&key) else { continue };
             if let Some((name, cost)) = cost {
-                state.windows.entry(name).and_modify(|window| window.give_back(cost, at));
+                for windows in [&mut state.windows, &mut state.others] {
+                    windows.entry(name.clone()).and_modify(|window| window.give_back(cost, at));
+                }
             } else if state.pace.is_some_and(|rate| state.next == at + rate.every()) {
                 state.next = at;
             }
@@ -404,7 +417,7 @@ impl Round<'_> {
                 state.next = start + rate.every();
                 starts.push(Start { key: *key, at: start, cost: None });
             }
-            for (name, window) in &mut state.windows {
+            for (name, window) in state.windows.iter_mut().chain(&mut state.others) {
                 let cost = want.of.cost(*key, name);
                 let end = window.start(want.item, cost, at + self.reservation.reach);
                 starts.push(Start { key: *key, at: end, cost: Some((name.clone(), cost)) });

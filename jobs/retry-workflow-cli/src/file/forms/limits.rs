@@ -98,12 +98,14 @@ impl Forms<'_> {
         example: &str,
     ) -> Option<ItemText> {
         self.entries(node, expected, known)?;
-        for key in ["per", "limit"] {
-            // A cost is enough.
-            let is_needed = key == "limit" || node.get("cost").is_none();
-            if is_needed && node.get(key).is_none() && !super::has_misspelt(node, &[key]) {
+        // A cost is enough.
+        let of: &[&str] = if known.contains(&"cost") { &["per", "cost"] } else { &["per"] };
+        for keys in [of, &["limit"]] {
+            let is_missing = keys.iter().all(|key| node.get(key).is_none());
+            if is_missing && !super::has_misspelt(node, keys) {
                 let form = format!("{{ per: \"${{item.host}}\", limit: {example} }}");
-                self.wrong(node.span, format!("`{key}` is missing: write `{form}`"));
+                let keys = keys.join("` or `");
+                self.wrong(node.span, format!("`{keys}` is missing: write `{form}`"));
             }
         }
         let available = AvailableValues { label: "the key of a limit", captured: &[], ..item };

@@ -145,6 +145,7 @@ impl Limits {
 #[derive(Clone, Debug)]
 pub(crate) struct ItemText {
     pub(crate) template: Template,
+    pub(crate) text: String,
     pub(crate) span: SourceSpan,
 }
 

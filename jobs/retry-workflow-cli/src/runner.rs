@@ -591,7 +591,7 @@ fn limited(mut runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRun
         move |item: &Value| Some(per.of(item)).filter(|key| !key.is_empty())
     };
     let rates_of = |RateLimit { limit, cost, .. }: &RateLimit| match cost.clone() {
-        Some(cost) => limit.cost(move |item| cost.cost(item)),
+        Some(cost) => limit.named_cost(cost.text.clone(), move |item| cost.cost(item)),
         None => (*limit).into(),
     };
     let mut of_all: Vec<Rates> = rate.map(Rates::from).into_iter().collect();

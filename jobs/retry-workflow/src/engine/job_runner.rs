@@ -246,7 +246,8 @@ macro_rules! settings {
         /// Limits how many attempts start per unit of time at items that share a key, such as a
         /// host, in all processes that work on the job together. `key` takes it from the payload;
         /// items without one (`None`) are not limited. Several rates of the same key are a list, as
-        /// for [`rate`](Self::rate). Default: no limit. Call it again for another key.
+        /// for [`rate`](Self::rate). Default: no limit. Call it again for another key: keys are told
+        /// apart by the order of the calls.
         ///
         /// An item whose key is busy goes back to the store until its start, so that it occupies no
         /// place and delays no other items. This does not count as an attempt, and is not in its

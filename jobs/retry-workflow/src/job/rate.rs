@@ -104,7 +104,8 @@ impl Rate {
     /// Limits the sum of the items' costs instead of their number. `cost` takes the cost of an item
     /// from its payload: a whole number from 1, paid by each attempt. An item without such a cost
     /// (`None` or 0), or with one above the limit, is not run: it becomes a dead letter of the class
-    /// `payload`, unless the [`ErrorPolicy`](crate::ErrorPolicy) decides otherwise.
+    /// `payload`, unless the [`ErrorPolicy`](crate::ErrorPolicy) decides otherwise. Several costs
+    /// of the same items are told apart by their order: a new one comes last.
     ///
     /// ```
     /// use retry_workflow::job::Rates;
@@ -127,7 +128,17 @@ impl Rate {
     /// # }
     /// ```
     pub fn cost(self, cost: impl Fn(&Value) -> Option<u64> + Send + Sync + 'static) -> Rates {
-        Rates(vec![(self, Some(Arc::new(cost)))])
+        self.named_cost(String::new(), cost)
+    }
+
+    /// As [`cost`](Self::cost), for costs that are told apart by a name.
+    #[doc(hidden)]
+    pub fn named_cost(
+        self,
+        name: String,
+        cost: impl Fn(&Value) -> Option<u64> + Send + Sync + 'static,
+    ) -> Rates {
+        Rates(vec![(self, Some((name, Arc::new(cost))))])
     }
 
     /// Returns the number of items, or the sum of their costs.
@@ -171,8 +182,8 @@ impl fmt::Display for Rate {
     }
 }
 
-/// The function that takes an item's cost from its payload.
-pub(crate) type CostOf = Arc<dyn Fn(&Value) -> Option<u64> + Send + Sync>;
+/// The name of a cost, and the function that takes it from an item's payload.
+pub(crate) type CostOf = (String, Arc<dyn Fn(&Value) -> Option<u64> + Send + Sync>);
 
 /// Rates that hold together for the same items: each is a [`Rate`] of items, or of
 /// [costs](Rate::cost).

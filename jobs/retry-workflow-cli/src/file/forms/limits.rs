@@ -131,6 +131,6 @@ impl Forms<'_> {
                 ),
             );
         }
-        Some(ItemText { template: template?, span: node.span })
+        Some(ItemText { template: template?, text: node.scalar()?, span: node.span })
     }
 }

@@ -54,7 +54,7 @@ impl Forms<'_> {
         let item_id = node.get("item_id").and_then(|id| {
             let available = AvailableValues { label: "the id of an item", captured: &[], ..item };
             let template = self.template(id, available)?;
-            Some(ItemText { template, span: id.span })
+            Some(ItemText { template, text: id.scalar()?, span: id.span })
         });
         let priority = node.get("priority").and_then(|priority| {
             let label = "the priority of an item";

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::support::Place;
+use super::support::{Place, until};
 
 /// Seven items, each of which notes when it starts and ends, in milliseconds.
 fn place(limits: &str) -> Place {
@@ -93,11 +93,38 @@ fn rejections_by_a_service_reduce_the_items_that_run() {
     assert!(ran.out.contains(throttled), "{ran:#?}");
 }
 
+/// Stops the command when this many items have ended, and the others wait for a rate.
+fn starts(place: &Place, arguments: &[&str], count: usize) {
+    let running = place.spawn(arguments);
+    until("they have ended", || place.read("ends").lines().count() == count);
+    until("the others wait", || {
+        place.ran(&["status", "job-1"]).out.contains(" used, the next free start is ")
+    });
+    running.signal("INT");
+    running.ended();
+    assert_eq!(times(place, "starts", "").len(), count);
+}
+
+#[test]
+fn what_is_used_of_a_cost_stays_with_its_text() {
+    let (tokens, pages) = ("limit: 200/d, cost: '${item.tokens}'", "cost: '${item.pages}', limit:");
+    let before = format!("[{{ {tokens} }}, {{ {pages} 20/d }}]");
+    let place = place(&format!("  rate: {before}"));
+    let item = |id| serde_json::json!({ "id": id, "host": "a", "tokens": 7, "pages": 10 });
+    let items: Vec<_> = (0..5).map(item).collect();
+    place.write("items.json", &serde_json::json!(items).to_string());
+    starts(&place, &["run", "job.yml"], 2);
+    let after = format!("[{{ {pages} 40/d }}, {{ {tokens} }}]");
+    place.write("job.yml", &place.read("job.yml").replace(&before, &after));
+    starts(&place, &["resume", "job-1"], 4);
+    let status = place.ends(0, &["status", "job-1"]);
+    status.says("40/d at most: 40 used, the next free start is ").says("200/d at most: 28 used");
+}
+
 #[test]
 fn a_rate_given_to_the_command_replaces_the_rates_of_all_items() {
     let place = place("  rate: [20/s, 2/h, { per: '${item.host}', limit: 20/s }]");
-    place.ends(1, &["run", "job.yml", "--deadline", "1s"]);
-    assert_eq!(times(&place, "starts", "").len(), 2);
+    starts(&place, &["run", "job.yml"], 2);
     place
         .ends(0, &["status", "job-1"])
         .says("rate      2/h at most: 2 used, the next free start is ");

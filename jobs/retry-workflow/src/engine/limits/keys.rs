@@ -81,7 +81,8 @@ pub(crate) struct KeyRates {
     text: String,
     /// The rate at which starts are spread evenly.
     pace: Option<Rate>,
-    /// Each by its name in the store: its unit, and a `$` for each limit of costs so far.
+    /// Each by its name in the store: its unit, and for costs a `$` and their name, and one more `$`
+    /// for each that is the same so far.
     windows: BTreeMap<String, (Rate, Option<CostOf>)>,
 }
 
@@ -94,8 +95,11 @@ impl KeyRates {
         let mut windows = BTreeMap::<String, (Rate, Option<CostOf>)>::new();
         for (rate, cost) in rates.0.iter().filter(is_window) {
             let mut name = rate.unit_letter().to_owned();
-            while cost.is_some() && (name.len() == 1 || windows.contains_key(&name)) {
-                name.push('$');
+            if let Some((of, _)) = cost {
+                name = format!("{name}${of}");
+                while windows.contains_key(&name) {
+                    name.push('$');
+                }
             }
             let (lowest, _) = windows.entry(name).or_insert_with(|| (*rate, cost.clone()));
             if rate.limit() < lowest.limit() {
@@ -149,7 +153,7 @@ pub(in crate::engine) fn keys_of(limits: &[JobLimit], payload: &str) -> Result<K
         of_item.keys.push(Key { limit, digest });
         let LimitBound::Rates(rates) = bound else { continue };
         for (name, (rate, cost_of)) in &rates.windows {
-            let Some(cost_of) = cost_of else { continue };
+            let Some((_, cost_of)) = cost_of else { continue };
             let message = match payload.as_ref().and_then(|payload| cost_of(payload)) {
                 Some(cost) if (1..=rate.limit()).contains(&cost) => {
                     of_item.costs.push((limit, name.clone(), cost));

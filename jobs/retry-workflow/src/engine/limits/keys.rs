@@ -288,11 +288,15 @@ impl JobLimits {
         if windows.is_empty() { at_pace } else { at_pace.min(free) }
     }
 
-    /// Returns how much of each window of the job's rates is used up.
+    /// Returns how much of each window of the job's rates is used up: of equal rates, such as of
+    /// two costs, the one that is used up most.
     #[cfg(feature = "metrics")]
     pub(in crate::engine) fn used(&self, now: Timestamp) -> impl Iterator<Item = (Rate, u64)> {
         let windows = self.of_job.iter().flat_map(|state| state.windows.values());
-        windows.map(move |window| (window.limit, window.used(now)))
+        windows.clone().map(move |window| {
+            let equal = windows.clone().filter(|one| one.limit == window.limit);
+            (window.limit, equal.map(|one| one.used(now)).max().unwrap_or_default())
+        })
     }
 
     /// Returns for how many of the ready items keys can be reserved while this many places are
@@ -651,6 +655,20 @@ mod tests {
         let values = store.values(&RateRecord::keys_prefix("job")).await.unwrap();
         let state: Value = serde_json::from_str(&values[0].1).unwrap();
         state["next"].as_str().unwrap().parse().unwrap()
+    }
+
+    #[cfg(feature = "metrics")]
+    #[tokio::test(start_paused = true)]
+    async fn of_equal_rates_the_one_that_is_used_up_most_is_measured() {
+        let costs = ["much", "little", "some"]
+            .map(|field| "9/h".parse::<Rate>().unwrap().cost(move |item| item[field].as_u64()).0);
+        let limit = JobLimit::rates(None, &Rates(costs.concat()));
+        let store = SqliteStore::in_memory();
+        let mut keys = JobLimits::new(&Arc::from([limit]), &Arc::from("one"), LEASE);
+        keys.add(1, r#"{ "much": 7, "little": 2, "some": 4 }"#, store.now());
+        reserve(&mut keys, &store, &[1]).await;
+        let used: Vec<_> = keys.used(store.now()).map(|(_, used)| used).collect();
+        assert_eq!(used, [7; 3]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -227,12 +227,12 @@ async fn an_edited_limit_keeps_what_is_used() {
         (&["10/s", "60/h"], &["10/s", "40/h"], 60, 0..=0),
         (&["10/s", "60/h"], &["10/s", "80/h"], 60, 20..=20),
         (&["$60/h"], &["10/s", "$50/h", "$1000000/d"], 60, 0..=0),
-        // Another unit.
-        (&["10/s", "100/h"], &["10/s", "100/d"], 100, 0..=0),
-        (&["$100/m"], &["$100/h"], 100, 0..=0),
-        // The window becomes the pace, and the other way round.
+        // The window becomes the pace.
         (&["10/s", "60/h"], &["60/h"], 60, 0..=0),
-        (&["60/h"], &["10/s", "60/h"], 1, 5..=6),
+        // The pace becomes a window, or there is another unit: it begins empty.
+        (&["60/h"], &["10/s", "60/h"], 1, 60..=60),
+        (&["10/s", "100/h"], &["10/s", "100/d"], 100, 100..=100),
+        (&["$100/h"], &["$100/d"], 100, 100..=100),
     ] {
         let store = SqliteStore::in_memory();
         let (_, before) = run_for(&store, rates(first), items([1; 400]), SECOND * 59).await;
@@ -240,20 +240,6 @@ async fn an_edited_limit_keeps_what_is_used() {
         let (before, after) = (before.count(), after.count());
         assert!(before == had && more.contains(&after), "{first:?} {then:?}: {before} {after}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rate_that_no_longer_paces_has_used_no_more_than_its_limit() {
-    let store = SqliteStore::in_memory();
-    let run = async |rates: &[&str], time: Duration| {
-        let rates: Vec<_> = rates.iter().map(|text| rate(text)).collect();
-        run_for(&store, rates, items([1; 20]), time).await.1.count()
-    };
-    assert_eq!(run(&["5/h"], MINUTE).await, 1);
-    assert_eq!(run(&["10/s", "5/h"], SECOND).await, 0);
-    assert_eq!(RateRecord::of(&store, "job-1").await.unwrap()[1].used, Some(5));
-    // The one of 48 minutes ago, and those after it.
-    assert_eq!(run(&["10/s", "5/h"], MINUTE * 40).await, 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,16 +42,6 @@ impl Window {
         Self { limit, used: BTreeMap::new(), first: None }
     }
 
-    /// The window of a rate at which starts were spread evenly until `last`.
-    pub(crate) fn paced(limit: Rate, last: Timestamp) -> Self {
-        let mut window = Self::new(limit);
-        let since = |slots: u32| limit.limit().saturating_mul(slots.into()).div_ceil(60);
-        for slot in 0..60 {
-            window.count(since(slot + 1) - since(slot), last - limit.unit() / 60 * slot);
-        }
-        window
-    }
-
     /// Sets the limit, and forgets starts that no longer count.
     pub(crate) fn set(&mut self, limit: Rate, now: Timestamp) {
         self.limit = limit;

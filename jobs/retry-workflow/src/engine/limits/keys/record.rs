@@ -155,20 +155,12 @@ impl KeyState {
     fn change_windows(&mut self, rates: &KeyRates) {
         let mut known = std::mem::take(&mut self.windows);
         known.append(&mut self.others);
-        let mut wanted: BTreeMap<_, _> =
-            rates.windows.iter().map(|(name, (rate, _))| (&**name, *rate)).collect();
+        let windows = rates.windows.iter().map(|(name, (rate, _))| (&**name, *rate));
         // A window whose rate now paces is kept.
-        let paces = rates.pace.filter(|rate| known.contains_key(rate.unit_letter()));
-        wanted.extend(paces.map(|rate| (rate.unit_letter(), rate)));
-        for (&name, &rate) in &wanted {
-            let is_gone =
-                |old: &&String| !wanted.contains_key(&***old) && old.get(1..) == name.get(1..);
-            let gone = known.keys().find(is_gone).cloned();
-            let window = known.remove(name).or_else(|| known.get(&gone?).cloned()).or_else(|| {
-                // Its starts were spread evenly until now.
-                let was = self.pace.filter(|was| was.unit_letter() == name)?;
-                Some(Window::paced(was, self.next - was.every()))
-            });
+        let paces = rates.pace.map(|rate| (rate.unit_letter(), rate));
+        let paces = paces.filter(|(name, _)| known.contains_key(*name));
+        for (name, rate) in paces.into_iter().chain(windows) {
+            let window = known.remove(name).or_else(|| self.windows.remove(name));
             let window = window.unwrap_or_else(|| Window::new(rate));
             self.windows.insert(name.to_owned(), Window { first: None, ..window });
         }

@@ -335,10 +335,7 @@ impl AttemptRunner {
             postponed,
         };
 
-        if strikes >= self.max_lost {
-            let message =
-                format!("{strikes} workers in a row died while working on this item alone");
-            let failure = Failure::new("lost", message);
+        if let Some(failure) = self.unfit(strikes, &payload) {
             let measured = Measured { resume_from, ..Measured::default() };
             return self.failed(item, &payload, rounds, failure, measured).await;
         }
@@ -348,12 +345,6 @@ impl AttemptRunner {
             // Its time ran out while no process was working on it.
             let settled = item.dead(rounds.failure.clone(), resume_from);
             return self.finished(item, settled, Measured::default(), None);
-        }
-        if self.limits.iter().any(JobLimit::has_costs)
-            && let Err(message) = keys_of(&self.limits, &payload)
-        {
-            let failure = Failure::new("payload", message);
-            return self.failed(item, &payload, rounds, failure, Measured::default()).await;
         }
         let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
             None => None,
@@ -367,6 +358,7 @@ impl AttemptRunner {
             context: ItemContext { correlation, run, attempt, ..ItemContext::new(job, id, worker) },
             payload: &payload,
             checkpoint: resume_from,
+            is_continued: work.is_some(),
             postponed: postponed_for,
         };
         let (outcome, measured) = self.attempt(given, permit, timer).await;
@@ -421,6 +413,18 @@ impl AttemptRunner {
                 self.failed(item, &payload, rounds, failure, measured).await
             }
         }
+    }
+
+    /// The failure of an item that is not tried: it has killed its workers, or can never start.
+    fn unfit(&self, strikes: u32, payload: &str) -> Option<Failure> {
+        if strikes >= self.max_lost {
+            let message =
+                format!("{strikes} workers in a row died while working on this item alone");
+            return Some(Failure::new("lost", message));
+        }
+        let has_costs = self.limits.iter().any(JobLimit::has_costs);
+        let message = has_costs.then(|| keys_of(&self.limits, payload).err()).flatten()?;
+        Some(Failure::new("payload", message))
     }
 
     /// Runs an attempt, and reports its outcome to the breaker of the job.

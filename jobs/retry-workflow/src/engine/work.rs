@@ -121,6 +121,8 @@ pub struct WorkItem<'a> {
     /// [`WorkOutcome::Postponed`]: JSON; `None` in the first attempt of a run, unless it was
     /// re-driven [from the failed step](crate::Redrive::from_failed).
     pub checkpoint: Option<String>,
+    /// Set if it is what an attempt has left to the next one, not the place where a run starts.
+    pub(crate) is_continued: bool,
     /// The time that this run's [postponed](WorkOutcome::Postponed) attempts that left a record
     /// have waited. A wait that [`Job::make_due`](crate::Job::make_due) cut short counts up to
     /// then.
@@ -131,7 +133,7 @@ impl<'a> WorkItem<'a> {
     /// Creates an item without a checkpoint, for tests of your own [`Work`]. The engine creates all
     /// others.
     pub fn new(context: ItemContext, payload: &'a str) -> Self {
-        Self { context, payload, checkpoint: None, postponed: Duration::ZERO }
+        Self { context, payload, checkpoint: None, is_continued: false, postponed: Duration::ZERO }
     }
 }
 

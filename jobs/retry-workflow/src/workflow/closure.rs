@@ -96,13 +96,16 @@ where
     TextKind: 'static,
 {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
-        let WorkItem { mut context, payload, checkpoint, postponed } = item;
+        let WorkItem { mut context, payload, checkpoint, is_continued, postponed } = item;
         let asked = Arc::new(AtomicU64::new(0));
         context.postponed = Some(Arc::clone(&asked));
         let timer = AttemptTimer::start();
         let worker = Arc::clone(&context.worker);
+        // A run that starts with the state of another one, as after a re-drive from the failed
+        // step, has all its attempts.
+        let left = checkpoint.filter(|_| is_continued);
         let mut state: Option<RetryState> =
-            checkpoint.as_deref().and_then(|state| serde_json::from_str(state).ok());
+            left.as_deref().and_then(|state| serde_json::from_str(state).ok());
         state.iter_mut().for_each(RetryState::resume);
         context.retries = state.as_ref().map_or(0, RetryState::attempts);
         if let Some(state) = &state

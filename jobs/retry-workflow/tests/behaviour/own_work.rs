@@ -12,8 +12,8 @@ use retry_workflow::store::{AttemptOutcome, NewItem, Selection};
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
     BreakerConfig, DeadLetters, ErrorPolicy, Failure, Filter, Graph, ItemContext, ItemState, Job,
-    JobEvent, JobRunner, JobStatus, OnItemFailure, Output, Policy, Redrive, Source, SqliteStore,
-    StopReason, Store, Work, WorkflowError,
+    JobEvent, JobRunner, JobStatus, OnItemFailure, Output, Policy, Rate, Redrive, Source,
+    SqliteStore, StopReason, Store, Work, Workflow, WorkflowError, keyed,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
@@ -287,15 +287,8 @@ async fn a_re_driven_item_that_fails_as_a_probe_is_put_back_where_its_run_began(
     assert_eq!(seen.lock().unwrap().join(" "), "0 1 1 1 1");
 }
 
-/// A dead letter keeps the place of its last attempt if nothing else is known, and of its run.
-#[tokio::test(start_paused = true)]
-async fn an_item_that_killed_its_workers_is_redriven_from_where_it_waited() {
-    let store = SqliteStore::in_memory();
-    let job = Job::create(&store, "copy", None).await.unwrap();
-    store.enqueue(&job.id, items(&["a"]).collect(), store.now()).await.unwrap();
-    let runner = || JobRunner::new("copy").store(store.clone()).job_id(&job.id);
-    let first = runner().resume(&job.id, Copy { parts: 3 });
-    tokio::time::timeout(Duration::from_secs(5), first).await.unwrap_err();
+/// Lets as many workers die with the item `a` as make it a dead letter.
+async fn kill_workers(store: &SqliteStore, job: &str) {
     for worker in ["1", "2", "3", "4", "5"] {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let which = match worker {
@@ -303,19 +296,66 @@ async fn an_item_that_killed_its_workers_is_redriven_from_where_it_waited() {
             _ => Selection::Suspect,
         };
         let lease = Duration::from_secs(1);
-        assert_eq!(store.claim(&job.id, worker, store.now(), which, lease).await.unwrap().len(), 1);
+        assert_eq!(store.claim(job, worker, store.now(), which, lease).await.unwrap().len(), 1);
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let report = runner().resume(&job.id, Copy { parts: 3 }).await.unwrap();
-    assert_eq!(report.groups[0].class, "lost");
-    let letters = DeadLetters::new(store.clone());
+}
+
+async fn redrive_from_failed(store: &SqliteStore, job: &str) {
     let from_failed = Redrive::new().from_failed(true);
-    assert_eq!(letters.retry(Filter::job(&job.id), from_failed).await, Ok(1));
-    let report = runner().resume(&job.id, Copy { parts: 3 }).await.unwrap();
-    assert_eq!(report.succeeded(), 1, "{report}");
-    let history = store.item(&job.id, "a").await.unwrap().unwrap().history;
-    let steps: Vec<_> = history.iter().filter_map(|record| record.step.as_deref()).collect();
-    assert_eq!(steps, ["part 1", "part 2"]);
+    let letters = DeadLetters::new(store.clone());
+    assert_eq!(letters.retry(Filter::job(job), from_failed).await, Ok(1));
+}
+
+/// A dead letter keeps the place of its last attempt if nothing else is known, and of its run.
+#[tokio::test(start_paused = true)]
+async fn an_item_that_dies_without_an_attempt_is_redriven_from_where_it_waited() {
+    let costly = "10/m".parse::<Rate>().unwrap().cost(|_| None);
+    for (class, rates) in [("lost", None), ("payload", Some(costly))] {
+        let store = SqliteStore::in_memory();
+        let job = Job::create(&store, "copy", None).await.unwrap();
+        store.enqueue(&job.id, items(&["a"]).collect(), store.now()).await.unwrap();
+        let runner = || JobRunner::new("copy").store(store.clone()).job_id(&job.id);
+        let first = runner().resume(&job.id, Copy { parts: 3 });
+        tokio::time::timeout(Duration::from_secs(5), first).await.unwrap_err();
+        if rates.is_none() {
+            kill_workers(&store, &job.id).await;
+        }
+        let limited = rates.into_iter().fold(runner(), JobRunner::rate);
+        let report = limited.resume(&job.id, Copy { parts: 3 }).await.unwrap();
+        assert_eq!(report.groups[0].class, class);
+        redrive_from_failed(&store, &job.id).await;
+        let report = runner().resume(&job.id, Copy { parts: 3 }).await.unwrap();
+        assert_eq!(report.succeeded(), 1, "{report}");
+        let history = store.item(&job.id, "a").await.unwrap().unwrap().history;
+        let steps: Vec<_> = history.iter().filter_map(|record| record.step.as_deref()).collect();
+        assert_eq!(steps, ["part 1", "part 2"], "{class}");
+    }
+}
+
+/// A closure has no place to continue at, and its retries are those of a run.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_killed_its_workers_is_redriven_with_all_its_attempts() {
+    let (store, calls) = (SqliteStore::in_memory(), Arc::<AtomicU32>::default());
+    let policy = Policy::new().attempts(3).budget(Duration::from_secs(200));
+    let workflow = || Workflow::new("call").opaque().retry(policy).store(store.clone());
+    let call = {
+        let calls = Arc::clone(&calls);
+        move |_: String, _| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(Err::<(), _>("down"))
+        }
+    };
+    let first = workflow().run(keyed(["a".to_owned()], String::clone), call.clone());
+    tokio::time::timeout(Duration::from_millis(500), first).await.unwrap_err();
+    for run in 0..3 {
+        kill_workers(&store, "call-1").await;
+        let report = workflow().resume("call-1", call.clone()).await.unwrap();
+        assert_eq!((&*report.groups[0].class, calls.load(Ordering::Relaxed)), ("lost", 1), "{run}");
+        redrive_from_failed(&store, "call-1").await;
+    }
+    let report = workflow().resume("call-1", call).await.unwrap();
+    assert_eq!((&*report.groups[0].class, calls.load(Ordering::Relaxed)), ("other", 4), "{report}");
 }
 
 /// The budget of the rounds ends while no process works on the job.

@@ -477,15 +477,8 @@ impl Store for PostgresStore {
 
     fn update(&self, keys: Vec<String>, change: Change) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let change = Mutex::new(change);
-            let changed = run!(
-                self,
-                values::update,
-                [keys = keys, change = change, earlier = Earlier::default()],
-                [],
-                maybe_done
-            )
-            .await?;
+            let all = (keys, Mutex::new(change), Earlier::default());
+            let changed = run!(self, values::update, [all = all], [], maybe_done).await?;
             for key in changed {
                 self.notify_by_key(&key, true).await;
             }

@@ -87,9 +87,7 @@ SELECT count(*), pg_current_xact_id()::text FROM added";
 /// repetition would change what it has written.
 pub(crate) async fn update(
     session: Session<'_>,
-    keys: &[String],
-    change: &Mutex<Change>,
-    earlier: &Earlier<Vec<String>>,
+    (keys, change, earlier): &(Vec<String>, Mutex<Change>, Earlier<Vec<String>>),
     maybe_done: bool,
 ) -> PostgresResult<Vec<String>> {
     if maybe_done && let Some(changed) = session.committed(earlier).await? {

@@ -261,16 +261,6 @@ impl<T, const N: usize> sealed::Sealed for [T; N] {}
 #[error("{0}")]
 pub struct InvalidRate(String);
 
-/// The rate that these words probably mean: `100 per second`, `100rps`.
-fn meant(text: &str) -> Option<Rate> {
-    let text = text.to_lowercase();
-    let (number, words) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let items = number.parse().ok()?;
-    let mut words = words.split(|c: char| !c.is_ascii_alphabetic()).rev();
-    let unit = words.find_map(|word| unit_named(word.strip_prefix("rp").unwrap_or(word)))?;
-    Some(Rate { items, unit })
-}
-
 /// As a text, such as `10/s`.
 impl Serialize for Rate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -312,11 +302,7 @@ impl FromStr for Rate {
             if !begins_with_number || text.contains(['.', ',']) {
                 return Err(no_number());
             }
-            let instead = match meant(text) {
-                Some(meant) => format!("\"{meant}\""),
-                None => format!("one {UNITS}"),
-            };
-            return Err(InvalidRate(format!("\"{shown}\" is not a rate: write {instead}")));
+            return Err(InvalidRate(format!("\"{shown}\" is not a rate: write one {UNITS}")));
         };
         let items = NonZeroU64::new(whole(number).ok_or_else(no_number)?).ok_or_else(|| {
             InvalidRate(format!(
@@ -360,12 +346,8 @@ mod tests {
             ("-1/s", "whole number"),
             ("18446744073709551616/s", "whole number"),
             ("fast", "whole number"),
-            ("100 per second", "\"100 per second\" is not a rate: write \"100/s\""),
-            ("5 every minute", "write \"5/m\""),
-            ("7rph", "write \"7/h\""),
-            ("3 a day", "write \"3/d\""),
-            ("3 a week", "is not a rate: write one per second, minute, hour or day"),
-            ("0 per second", "is not a rate: write one per second"),
+            ("100 per second", "is not a rate: write one per second, minute, hour or day, such as"),
+            ("7rph", "is not a rate: write one per second"),
             ("1.5 per second", "whole number"),
             ("", "whole number"),
             ("\u{1b}[31m", "\\u{1b}[31m"),

@@ -215,7 +215,7 @@ macro_rules! settings {
         /// The rate is a [`Rate`](crate::Rate) or its text, or a list of several, which hold
         /// together; `run` returns an error if a text is not a rate. Each start is counted: retries
         /// too. A worker reserves its starts in the store, up to 250 ms ahead, and returns unused
-        /// starts when it leaves. A rate that changes keeps what is used.
+        /// starts when it leaves. A window (below) keeps what is used if its limit changes.
         ///
         /// The rate with the shortest interval spreads its starts evenly. A start can be used up to
         /// 50 ms late, and later starts keep their times: in any time *t* there are at most as many

@@ -1,11 +1,9 @@
-//! The additions to clap's message about wrong arguments: the command that runs a file, and the
-//! meaning of each possible value.
+//! The additions to clap's message about wrong arguments.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, CommandFactory as _, Error, Parser as _};
+use clap::{Error, Parser as _};
 use retry_rules::suggest::nearest;
 
 use super::Arguments;
@@ -13,17 +11,11 @@ use crate::file::names_file;
 
 /// Parses the arguments of this process; where they are wrong, the process ends.
 pub(crate) fn parse() -> Arguments {
-    let words: Vec<_> = std::env::args_os().collect();
-    Arguments::try_parse_from(&words).unwrap_or_else(|error| add_tips(error, &words).exit())
+    Arguments::try_parse().unwrap_or_else(|error| add_tips(error).exit())
 }
 
 /// Adds to an error what clap does not suggest itself.
-fn add_tips(mut error: Error, words: &[OsString]) -> Error {
-    let tips = match error.kind() {
-        ErrorKind::InvalidSubcommand => command_for_file(&error).into_iter().collect(),
-        ErrorKind::InvalidValue => meanings_of_values(&error, words),
-        _ => Vec::new(),
-    };
+fn add_tips(mut error: Error) -> Error {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Usage);
         let meant = error.remove(ContextKind::SuggestedArg);
@@ -34,10 +26,9 @@ fn add_tips(mut error: Error, words: &[OsString]) -> Error {
             error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
         }
     }
-    if !tips.is_empty() {
+    if let Some(tip) = command_for_file(&error) {
         error.remove(ContextKind::SuggestedSubcommand);
-        let tips = tips.into_iter().map(Into::into).collect();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
@@ -51,42 +42,14 @@ fn command_for_file(error: &Error) -> Option<String> {
         .then(|| format!("to run a workflow file, write `retry-workflow run {word}`"))
 }
 
-/// Returns what each possible value of the wrong argument does.
-fn meanings_of_values(error: &Error, words: &[OsString]) -> Vec<String> {
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else {
-        return Vec::new();
-    };
-    let command = command_of(words);
-    let argument = command.get_arguments().find(|argument| argument.to_string() == *wrong);
-    let values = argument.map(Arg::get_possible_values).unwrap_or_default();
-    values
-        .iter()
-        .filter_map(|value| Some(format!("`{}`: {}", value.get_name(), value.get_help()?)))
-        .collect()
-}
-
-/// Returns the command that these words name.
-fn command_of(words: &[OsString]) -> Command {
-    let mut command = Arguments::command();
-    // An argument can be displayed only then.
-    command.build();
-    for word in words {
-        if let Some(below) = command.find_subcommand(word) {
-            command = below.clone();
-        }
-    }
-    command
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn message(line: &str) -> String {
-        let words: Vec<OsString> =
-            std::iter::once("retry-workflow").chain(line.split(' ')).map(Into::into).collect();
-        let error = Arguments::try_parse_from(&words).map(|_| ()).unwrap_err();
-        add_tips(error, &words).to_string()
+        let words = std::iter::once("retry-workflow").chain(line.split(' '));
+        let error = Arguments::try_parse_from(words).map(|_| ()).unwrap_err();
+        add_tips(error).to_string()
     }
 
     #[test]
@@ -112,12 +75,5 @@ mod tests {
             message.contains("tip: to run a workflow file, write `retry-workflow run job.yml`")
         );
         assert_eq!(message.matches("tip:").count(), 1, "{message}");
-    }
-
-    #[test]
-    fn wrong_value_gets_the_meaning_of_each_possible_one() {
-        let values = message("run job.yml --job-id a --if-ended restart");
-        assert!(values.contains("tip: `refuse`: exit with code 2"), "{values}");
-        assert!(values.contains("tip: `report`: report its result"), "{values}");
     }
 }

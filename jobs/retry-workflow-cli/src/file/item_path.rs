@@ -202,10 +202,11 @@ pub(super) fn similar<'a>(
 /// A text in quotes, as JSONPath has them.
 const QUOTED: &str = r#"'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*""#;
 
-/// A segment. A bracket may contain texts, and the brackets of a filter.
+/// A segment. A bracket may contain texts, and two levels of the brackets of filters.
 static SEGMENT: LazyLock<Regex> = LazyLock::new(|| {
-    let segment = format!(r#"\.*(?:\[(?:{QUOTED}|\[[^\]]*\]|[^\]\['"])*\]|[^.\[\s]+)"#);
-    Regex::new(&segment).expect("a pattern of ours")
+    let around = |inner| format!(r#"\[(?:{QUOTED}|{inner}[^\]\['"])*\]"#);
+    let bracket = (0..2).fold(around(String::new()), |inner, _| around(inner + "|"));
+    Regex::new(&format!(r"\.*(?:{bracket}|[^.\[\s]+)")).expect("a pattern of ours")
 });
 
 static QUOTATION: LazyLock<Regex> =
@@ -258,6 +259,10 @@ mod tests {
             ("$ .a [0]", &[(".a", Names), ("[0]", Names)]),
             ("$..a[*].*", &[("..a", Names), ("[*]", Any), (".*", Any)]),
             ("$..[?@.a[0] == ']'][1:2]", &[("..[?@.a[0] == ']']", Any), ("[1:2]", Slice)]),
+            (
+                "$.a[?@.b[?@.c[0] == ']'][']']].d",
+                &[(".a", Names), ("[?@.b[?@.c[0] == ']'][']']]", Any), (".d", Names)],
+            ),
             (r"$['a\']*:?']['ä', 1:]", &[(r"['a\']*:?']", Names), ("['ä', 1:]", Slice)]),
         ] {
             assert!(JsonPath::parse(path).is_ok(), "{path}");

@@ -60,6 +60,8 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
             "to": transition.to.to_string(),
             "cause": transition.cause.to_string(),
         })],
-        event => serde_json::to_value(event).into_iter().collect(),
+        event => vec![serde_json::to_value(event).unwrap_or_else(|error| {
+            json!({ "event": "error", "message": format!("cannot write {event:?}: {error}") })
+        })],
     }
 }

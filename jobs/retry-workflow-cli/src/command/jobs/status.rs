@@ -27,12 +27,18 @@ struct Status {
     is_finish_due: bool,
     /// The process that runs them.
     finishes: Option<u32>,
-    /// The number of times that waiting items were postponed, by the class of the failure.
-    postponed: BTreeMap<String, u64>,
+    /// `None` if they are not counted.
+    postponed: Option<Postponed>,
 }
+
+/// The number of times that waiting items were postponed, by the class of the failure.
+type Postponed = BTreeMap<String, u64>;
 
 /// Among more waiting items, none are searched for postponed ones.
 const MOST_SEARCHED: u64 = 1_000;
+
+/// The number of refreshes of `--watch` for which a search is good.
+const SEARCH_EVERY: usize = 10;
 
 /// Shows a job; with `None`, the latest one that is not the `reduce` of another job. With `watch`,
 /// refreshes the display until the job has ended.
@@ -46,8 +52,12 @@ pub(crate) async fn status(
         Some(id) => find(store, id).await?.id,
         None => latest(store, &screen.flag).await?.id,
     };
-    loop {
-        let is_running = once(store, &id, screen).await?;
+    let mut postponed = None;
+    for refresh in 0_usize.. {
+        if refresh % SEARCH_EVERY == 0 {
+            postponed = search(store, &id).await?;
+        }
+        let is_running = once(store, &id, postponed.clone(), screen).await?;
         if !(watch && is_running) {
             return Ok(());
         }
@@ -55,10 +65,31 @@ pub(crate) async fn status(
         tokio::time::sleep(WATCH_INTERVAL).await;
         screen.next()?;
     }
+    Ok(())
+}
+
+async fn search(store: &dyn Store, job: &str) -> Result<Option<Postponed>, CommandError> {
+    if store.counts(job).await?.pending > MOST_SEARCHED {
+        return Ok(None);
+    }
+    let mut postponed = Postponed::new();
+    let waiting = Filter::job(job).states([ItemState::Pending]);
+    let add = |item: ItemRecord| {
+        if let Some(failure) = work::postponed(&item).and_then(|row| row.failure) {
+            *postponed.entry(failure.class).or_default() += u64::from(failure.times);
+        }
+    };
+    store.each_item(&waiting, add).await?;
+    Ok(Some(postponed))
 }
 
 /// Shows the job once, and returns whether it is still running.
-async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
+async fn once(
+    store: &dyn Store,
+    id: &str,
+    postponed: Option<Postponed>,
+    screen: &mut Screen,
+) -> Result<bool, CommandError> {
     // Timestamps come from the store's clock, which may differ from the local one.
     screen.now = store.now();
     let job = find(store, id).await?;
@@ -67,22 +98,11 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         None => None,
     };
     let is_finish_due = runner::is_finish_due(store, &job).await?;
-    let job_summary = JobSummary::load(store, &job).await?;
-    let mut postponed = BTreeMap::<_, u64>::new();
-    if job_summary.counts.pending <= MOST_SEARCHED {
-        let waiting = Filter::job(&job.id).states([ItemState::Pending]);
-        let add = |item: ItemRecord| {
-            if let Some(failure) = work::postponed(&item).and_then(|row| row.failure) {
-                *postponed.entry(failure.class).or_default() += u64::from(failure.times);
-            }
-        };
-        store.each_item(&waiting, add).await?;
-    }
     let status = Status {
         finishes: runner::live_worker(store, &job).await?,
         is_finish_due,
         is_unfinished: runner::is_unfinished(store, &job).await?,
-        job: job_summary,
+        job: JobSummary::load(store, &job).await?,
         reduce,
         postponed,
     };
@@ -91,7 +111,8 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         if is_finish_due {
             object["on_finish"] = json!("due");
         }
-        if !status.postponed.is_empty() {
+        // `null` if they are not counted.
+        if status.postponed.as_ref().is_none_or(|classes| !classes.is_empty()) {
             object["postponed"] = json!(status.postponed);
         }
         if let Some(reduce) = &status.reduce {
@@ -146,7 +167,11 @@ impl Status {
         if let Some(reduce) = reduce {
             reduce_line(reduce, screen)?;
         }
-        for (class, times) in postponed {
+        if postponed.is_none() {
+            let waiting = count(counts.pending, "item");
+            screen.line(format_args!("postponed not counted: {waiting} wait"))?;
+        }
+        for (class, times) in postponed.iter().flatten() {
             let times = count(*times, "time");
             screen.line(format_args!("postponed {times}: {}", one_line(class)))?;
         }

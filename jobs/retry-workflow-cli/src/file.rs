@@ -453,6 +453,9 @@ impl WorkflowFile {
         for (name, steps) in &self.handlers {
             collect_policies(&format!("handlers, {name}"), steps, &mut found);
         }
+        if let Some(steps) = &self.on_finish {
+            collect_policies("on_finish", steps, &mut found);
+        }
         if *self.error_policy.get_on_item_failure() == OnItemFailure::Retry {
             let policy = *self.error_policy.get_retry_config();
             found.push(("error_policy (items that are re-queued)".to_owned(), policy, Vec::new()));

@@ -73,9 +73,11 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
             screen.line(format_args!("\nuse up no attempt: {kinds}"))?;
         }
     }
-    if let (Some(most), false) = (file.max_lost, screen.json) {
-        let most = if most == u32::MAX { "unlimited".to_owned() } else { most.to_string() };
-        screen.line(format_args!("\nworkers that may die with an item alone: {most}"))?;
+    if let Some(most) = file.max_lost {
+        let most = Some(most).filter(|most| *most != u32::MAX);
+        let text = most.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
+        let line = format!("\nworkers that may die with an item alone: {text}");
+        screen.result(&json!({ "max_lost": most }), line)?;
     }
     Ok(())
 }

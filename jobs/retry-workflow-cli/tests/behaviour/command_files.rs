@@ -75,6 +75,13 @@ fn the_policies_of_a_file_are_explained_in_turn() {
     std::fs::write(folder.path().join("lost.yml"), format!("{step}max_lost: 9\n")).unwrap();
     let told = String::from_utf8(run(folder.path(), &["explain", "lost.yml"]).stdout).unwrap();
     assert!(told.ends_with("\n\nworkers that may die with an item alone: 9\n"), "{told}");
+    let told = run(folder.path(), &["explain", "lost.yml", "--json"]).stdout;
+    assert!(told.ends_with(b"\n{\"max_lost\":9}\n"), "{}", String::from_utf8_lossy(&told));
+    let retry = "retry_config: { attempts: 2 }";
+    let file = format!("commands: {{ shell: x }}\non_finish: {{ shell: mail, {retry} }}\n");
+    std::fs::write(folder.path().join("finish.yml"), file).unwrap();
+    let told = String::from_utf8(run(folder.path(), &["explain", "finish.yml"]).stdout).unwrap();
+    assert!(told.starts_with("on_finish, step 1\n2 attempts"), "{told}");
     let output = run(folder.path(), &["explain", "uncounted.yml", "--json"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains(r#""uncounted":["timeout","rate_limit"]"#), "{told}");

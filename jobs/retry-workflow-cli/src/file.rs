@@ -46,7 +46,7 @@ use crate::template::text::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
 use retry_workflow::job::Moment;
-use retry_workflow::store::NewItem;
+use retry_workflow::store::{NewItem, PRIORITIES};
 use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
 
 /// A workflow file that has been read and checked.
@@ -173,7 +173,7 @@ impl ItemText {
 
     /// Returns the priority of an item that has been checked.
     pub(crate) fn priority(&self, item: &Value) -> i8 {
-        let number = self.number(item, &PRIORITY).unwrap_or_default();
+        let number = self.number(item, &priorities()).unwrap_or_default();
         i8::try_from(number).unwrap_or_default()
     }
 
@@ -185,7 +185,10 @@ impl ItemText {
 }
 
 /// The priorities of items.
-pub(crate) const PRIORITY: RangeInclusive<i128> = -9..=9;
+pub(crate) fn priorities() -> RangeInclusive<i128> {
+    (*PRIORITIES.start()).into()..=(*PRIORITIES.end()).into()
+}
+
 /// The costs of items.
 pub(crate) const COST: RangeInclusive<i128> = 1..=i128::MAX;
 

@@ -18,7 +18,7 @@ pub(crate) use self::check::CheckedInput;
 use self::check::{IdRule, ItemChecker, ItemNumber, describe};
 pub(crate) use self::pipe::Pipe;
 use self::read::{Format, Halt, InputEnd, Opened, Sink};
-use super::{COST, MapPlan, PRIORITY, folder_of};
+use super::{COST, MapPlan, folder_of, priorities};
 use crate::file::item_path::similar;
 use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
@@ -84,9 +84,10 @@ impl InputReader {
     fn checker(&self, is_ahead: bool) -> ItemChecker<'_> {
         let MapPlan { input, item_id, priority, limits, .. } = &*self.map;
         let costs = limits.rates.iter().filter_map(|rate| rate.cost.as_ref());
-        let sooner = "from -9 to 9, the higher the sooner";
-        let priority = priority.iter().map(|text| (text, "priority", PRIORITY, sooner));
-        let costs = costs.map(|text| (text, "cost", COST, "from 1"));
+        let (lowest, highest) = priorities().into_inner();
+        let sooner = format!("from {lowest} to {highest}, the higher the sooner");
+        let priority = priority.iter().map(|text| (text, "priority", priorities(), sooner.clone()));
+        let costs = costs.map(|text| (text, "cost", COST, "from 1".to_owned()));
         let numbers: Vec<ItemNumber<'_>> = priority.chain(costs).collect();
         let given = (item_id.as_ref(), numbers);
         ItemChecker::new((self.name(), input.span), given, &self.placeholders, is_ahead)

@@ -100,7 +100,7 @@ pub(crate) struct ItemChecker<'a> {
 }
 
 /// A number that each item has: its text, its name, its range, and a description of the range.
-pub(crate) type ItemNumber<'a> = (&'a ItemText, &'static str, RangeInclusive<i128>, &'static str);
+pub(crate) type ItemNumber<'a> = (&'a ItemText, &'static str, RangeInclusive<i128>, String);
 
 /// A problem with the first item that has it, and how many items have it.
 struct Problem {

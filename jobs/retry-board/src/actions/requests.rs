@@ -135,6 +135,7 @@ impl Request {
         let left = self.operator.letters().store().counts(&job).await?.leased;
         let said = match skipped {
             Some(skipped) => format!("{id} is cancelled: {} skipped", count(skipped, "item")),
+            None if left == 0 => format!("Cancelling {id}"),
             None => format!("Cancelling {id}: waiting for {} of its workers", count(left, "item")),
         };
         let requested = skipped.is_none();

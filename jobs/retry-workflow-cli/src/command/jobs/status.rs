@@ -37,9 +37,6 @@ type Postponed = BTreeMap<String, u64>;
 /// Among more waiting items, none are searched for postponed ones.
 const MOST_SEARCHED: u64 = 1_000;
 
-/// The number of refreshes of `--watch` for which a search is good.
-const SEARCH_EVERY: usize = 10;
-
 /// Shows a job; with `None`, the latest one that is not the `reduce` of another job. With `watch`,
 /// refreshes the display until the job has ended.
 pub(crate) async fn status(
@@ -52,12 +49,8 @@ pub(crate) async fn status(
         Some(id) => find(store, id).await?.id,
         None => latest(store, &screen.flag).await?.id,
     };
-    let mut postponed = None;
-    for refresh in 0_usize.. {
-        if refresh % SEARCH_EVERY == 0 {
-            postponed = search(store, &id).await?;
-        }
-        let is_running = once(store, &id, postponed.clone(), screen).await?;
+    loop {
+        let is_running = once(store, &id, screen).await?;
         if !(watch && is_running) {
             return Ok(());
         }
@@ -65,11 +58,15 @@ pub(crate) async fn status(
         tokio::time::sleep(WATCH_INTERVAL).await;
         screen.next()?;
     }
-    Ok(())
 }
 
-async fn search(store: &dyn Store, job: &str) -> Result<Option<Postponed>, CommandError> {
-    if store.counts(job).await?.pending > MOST_SEARCHED {
+/// Returns the postponements of a job of which so many items wait; `None` if they are too many.
+async fn postponed(
+    store: &dyn Store,
+    job: &str,
+    waiting: u64,
+) -> Result<Option<Postponed>, CommandError> {
+    if waiting > MOST_SEARCHED {
         return Ok(None);
     }
     let mut postponed = Postponed::new();
@@ -84,12 +81,7 @@ async fn search(store: &dyn Store, job: &str) -> Result<Option<Postponed>, Comma
 }
 
 /// Shows the job once, and returns whether it is still running.
-async fn once(
-    store: &dyn Store,
-    id: &str,
-    postponed: Option<Postponed>,
-    screen: &mut Screen,
-) -> Result<bool, CommandError> {
+async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
     // Timestamps come from the store's clock, which may differ from the local one.
     screen.now = store.now();
     let job = find(store, id).await?;
@@ -98,13 +90,14 @@ async fn once(
         None => None,
     };
     let is_finish_due = runner::is_finish_due(store, &job).await?;
+    let job_summary = JobSummary::load(store, &job).await?;
     let status = Status {
         finishes: runner::live_worker(store, &job).await?,
         is_finish_due,
         is_unfinished: runner::is_unfinished(store, &job).await?,
-        job: JobSummary::load(store, &job).await?,
+        postponed: postponed(store, &job.id, job_summary.counts.pending).await?,
+        job: job_summary,
         reduce,
-        postponed,
     };
     if screen.json {
         let mut object = json!(status.job);

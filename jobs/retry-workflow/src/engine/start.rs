@@ -10,7 +10,7 @@ use super::Engine;
 use super::attempt::Completion;
 use super::limits::breaker::JobBreaker;
 use super::limits::capacity::Shortage;
-use super::limits::exclusive::{self, Admission};
+use super::limits::exclusive::Admission;
 use super::limits::keys::{LastRate, Reserved};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::{Timestamp, by_clock};
@@ -111,10 +111,11 @@ impl Engine {
             && (is_idle || !self.is_limited())
             && let Some(admission) = self.access.admission(is_idle)
         {
+            let (shared, exclusive) = (self.access.shared(), self.access.exclusive());
             self.operations.start(Operation::Enter, |_, _| async move {
                 Ok(match admission {
-                    Admission::Shared => EngineEvent::Entered(exclusive::shared().await),
-                    Admission::Exclusive => EngineEvent::Exclusive(exclusive::exclusive().await),
+                    Admission::Shared => EngineEvent::Entered(shared.await),
+                    Admission::Exclusive => EngineEvent::Exclusive(exclusive.await),
                 })
             });
         }

@@ -123,7 +123,7 @@ impl Rate {
     ///     .await?;
     /// // The third item starts when a minute has passed, and the last one never.
     /// assert_eq!((report.succeeded(), report.dead()), (3, 1));
-    /// assert_eq!(began.elapsed().as_secs(), 61);
+    /// assert!((60..=61).contains(&began.elapsed().as_secs()));
     /// # Ok(())
     /// # }
     /// ```

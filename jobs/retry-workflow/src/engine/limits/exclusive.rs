@@ -7,10 +7,16 @@ use std::time::Duration;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::Instant;
 
-use crate::item::clock::is_in_handler;
+use crate::item::clock::{is_in_handler, virtual_now};
 
 /// One for the whole process, because a handler that kills it takes all jobs down.
 static HANDLER_LOCK: RwLock<()> = RwLock::const_new(());
+
+thread_local! {
+    /// The one of a test with a paused clock, which would run ahead while the job waits for a
+    /// handler of another test.
+    static LOCK_OF_TEST: &'static RwLock<()> = Box::leak(Box::new(RwLock::const_new(())));
+}
 
 /// The time for which one job may run suspects before others are admitted.
 const TURN: Duration = Duration::from_secs(1);
@@ -25,6 +31,7 @@ pub(in crate::engine) struct HandlerAccess {
     /// Set if a handler of another job runs this one: that job has the right already, and
     /// waits for this one.
     is_nested: bool,
+    lock: &'static RwLock<()>,
     hold: Hold,
     waits_for_exclusive: bool,
 }
@@ -44,7 +51,8 @@ pub(in crate::engine) enum Admission {
 
 impl HandlerAccess {
     pub(in crate::engine) fn new() -> Self {
-        Self { is_nested: is_in_handler(), hold: Hold::Nothing, waits_for_exclusive: false }
+        let lock = virtual_now().map_or(&HANDLER_LOCK, |_| LOCK_OF_TEST.with(|lock| *lock));
+        Self { is_nested: is_in_handler(), lock, hold: Hold::Nothing, waits_for_exclusive: false }
     }
 
     /// Returns whether another handler may start while this many of this job are running.
@@ -52,12 +60,12 @@ impl HandlerAccess {
         match self.hold {
             Hold::Exclusive { .. } => running == 0,
             // Another job that waits to run alone comes first.
-            Hold::Shared { .. } => self.is_nested || HANDLER_LOCK.try_read().is_ok(),
+            Hold::Shared { .. } => self.is_nested || self.lock.try_read().is_ok(),
             Hold::Nothing if self.is_nested => {
                 self.hold = Hold::Shared { _guard: None };
                 true
             }
-            Hold::Nothing => match HANDLER_LOCK.try_read() {
+            Hold::Nothing => match self.lock.try_read() {
                 Ok(guard) => {
                     self.entered(guard);
                     true
@@ -70,7 +78,7 @@ impl HandlerAccess {
     /// Returns whether claiming makes sense: items that start with a claim must not be kept
     /// waiting.
     pub(in crate::engine) fn is_open(&self) -> bool {
-        let is_free = || self.is_nested || HANDLER_LOCK.try_read().is_ok();
+        let is_free = || self.is_nested || self.lock.try_read().is_ok();
         !self.waits_for_exclusive && !self.is_exclusive() && is_free()
     }
 
@@ -124,14 +132,14 @@ impl HandlerAccess {
     pub(in crate::engine) fn leave(&mut self) {
         (self.hold, self.waits_for_exclusive) = (Hold::Nothing, false);
     }
-}
 
-/// Waits for the right to run handlers.
-pub(in crate::engine) fn shared() -> impl Future<Output = SharedAccess> + Send {
-    HANDLER_LOCK.read()
-}
+    /// Waits for the right to run handlers.
+    pub(in crate::engine) fn shared(&self) -> impl Future<Output = SharedAccess> + Send + use<> {
+        self.lock.read()
+    }
 
-/// Waits until no handler of this process is running.
-pub(in crate::engine) fn exclusive() -> impl Future<Output = Exclusive> + Send {
-    HANDLER_LOCK.write()
+    /// Waits until no handler of this process is running.
+    pub(in crate::engine) fn exclusive(&self) -> impl Future<Output = Exclusive> + Send + use<> {
+        self.lock.write()
+    }
 }

@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use self::identity::Identity;
 use self::patience::Patience;
 use super::clock::StoreClock;
 use super::sqlite_error;
 use super::transaction::{Access, Names, Touched, Transaction};
+use crate::item::clock::virtual_now;
 use crate::store::{Changes, StoreError, StoreResult};
 
 /// The largest number of commands that share a commit: the first one must not wait for all commands
@@ -90,7 +90,7 @@ impl Executor {
         // On a paused test clock, a runtime whose tasks all wait for something outside jumps to the
         // next timer. It does not while a blocking task runs.
         let answer = match Handle::try_current() {
-            Ok(runtime) if is_stopped() => {
+            Ok(runtime) if virtual_now().is_some() => {
                 match runtime.spawn_blocking(move || answer.blocking_recv()).await {
                     Ok(answer) => answer,
                     Err(_) => return Err(StoreError::Closed),
@@ -110,12 +110,6 @@ impl Drop for Executor {
             let _ended = thread.take().map(JoinHandle::join);
         }
     }
-}
-
-/// Returns whether tokio's clock is paused. Two readings of a running clock differ, except on
-/// coarse clocks, where the slower way is taken needlessly.
-fn is_stopped() -> bool {
-    Instant::now() == Instant::now()
 }
 
 /// A request to a thread.

@@ -88,7 +88,7 @@ pub(in crate::engine) struct KeyState {
     /// The use of the other rates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) windows: BTreeMap<String, Window>,
-    /// What was used of rates that the last worker did not have: it is counted, and limits nothing.
+    /// The use of rates that the last worker did not have: it is counted, and limits nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     others: BTreeMap<String, Window>,
     /// The next free start.

@@ -8,8 +8,6 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use crate::suggest::with_point;
-
 /// The reason why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InvalidDuration(String);
@@ -88,6 +86,13 @@ fn meant(text: &str) -> Option<String> {
     let parts: Vec<u32> = text.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
     let [hours, minutes, seconds] = parts[..] else { return None };
     Some(format!("{hours}h {minutes}m {seconds}s"))
+}
+
+/// Returns the text with a point for its decimal comma, unless a comma may separate thousands.
+pub(crate) fn with_point(text: &str) -> Option<String> {
+    let Some((whole, rest)) = text.split_once(',') else { return Some(text.to_string()) };
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    (digits != 3 && !rest.contains(',')).then(|| format!("{whole}.{rest}"))
 }
 
 /// Returns whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked,

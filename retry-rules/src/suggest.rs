@@ -94,19 +94,13 @@ pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> St
     format!("; the nearest are `{}`{all}", nearest[..3].join("`, `"))
 }
 
+#[cfg(feature = "humantime")]
 /// Returns the number that a text stands for, as it is written without quotes: `0.95` for `95%`.
 pub fn number_meant(text: &str) -> Option<String> {
     let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
     let (number, divisor) = percent.unwrap_or((text, 1.0));
-    let number = with_point(number.trim())?.parse::<f64>().ok()?;
+    let number = crate::duration::with_point(number.trim())?.parse::<f64>().ok()?;
     number.is_finite().then(|| format!("{:?}", number / divisor))
-}
-
-/// Returns the text with a point for its decimal comma, unless a comma may separate thousands.
-pub(crate) fn with_point(text: &str) -> Option<String> {
-    let Some((whole, rest)) = text.split_once(',') else { return Some(text.to_owned()) };
-    let digits = rest.chars().take_while(char::is_ascii_digit).count();
-    (digits != 3 && !rest.contains(',')).then(|| format!("{whole}.{rest}"))
 }
 
 /// Creates the error for a word in a file that is not one of the `known` ones.

@@ -15,8 +15,8 @@
 //! | `X-RateLimit-Reset-Requests`, `-Tokens`, if `X-RateLimit-Remaining-…` is 0 | `6m0s`, `1.5s`, `20ms`, or seconds; the longer one | `OpenAI` |
 //! | `Anthropic-RateLimit-…-Reset` of `Requests`, `Tokens`, `Input-Tokens` and `Output-Tokens`, if `…-Remaining` is 0 | a date of RFC 3339; the longest one | Anthropic |
 //!
-//! Where seconds are read, except in `RateLimit`, a time with units, such as `500ms` or `1m30s`, is
-//! read too, and a date of RFC 3339 in UTC (`2026-11-29T05:00:00Z`) where an HTTP date is.
+//! A time with units, such as `500ms` or `1m30s`, is read in place of seconds too, except in
+//! `RateLimit`, and a date of RFC 3339 in UTC (`2026-11-29T05:00:00Z`) in place of an HTTP date.
 //!
 //! The first wait above zero counts. A header that cannot be read, asks for no time, or names a
 //! date that has passed is passed over.

@@ -1,4 +1,4 @@
-//! Where a proposal goes.
+//! The place in a file at which a proposal is applied.
 
 use std::ops::Range;
 

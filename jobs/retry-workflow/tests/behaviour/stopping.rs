@@ -1,4 +1,4 @@
-//! How long a job that stops waits for the items that run.
+//! The time for which a job that stops waits for the items that run.
 
 use std::future::pending;
 use std::sync::Arc;

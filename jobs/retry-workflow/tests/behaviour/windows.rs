@@ -39,7 +39,7 @@ fn by_cost(text: &str) -> Rates {
     rate(text).cost(|item| item["cost"].as_u64())
 }
 
-/// When each item started, by its number, in order.
+/// The starts of the items with their numbers, in order.
 #[derive(Clone, Default)]
 struct Starts(Arc<Mutex<Vec<(u64, Instant)>>>);
 

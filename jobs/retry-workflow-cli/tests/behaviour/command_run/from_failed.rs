@@ -81,7 +81,7 @@ fn letters_that_have_finished_an_edited_step_are_refused_and_counted() {
         assert!(!refused.err.contains("like it"), "{refused:#?}");
         assert_eq!(place.objects(&["dlq", "list"]).len(), 3);
 
-        // What follows the finished steps may change.
+        // The steps behind the finished ones may change.
         place.write("job.yml", &workflow(&[PAY, MAIL]));
         assert_eq!(redriven(&place, 3, &["--item", "b"]), "mail r-b\n");
         place.write("job.yml", &workflow(&[&other, "shell: 'true'"]));
@@ -172,7 +172,7 @@ fn a_step_has_its_attempts_its_repairs_and_its_fallback_again() {
     assert_eq!(redriven(&place, 3, &[]), "ship\nhand r-a\n");
     place.write("repaired-a", "");
     assert_eq!(redriven(&place, 3, &[]), "ship\nhand r-a\nmail r-a h\n");
-    // What the fallback has captured is known, too.
+    // The captures of the fallback are known, too.
     place.write("mailed", "");
     assert_eq!(redriven(&place, 0, &[]), "mail r-a h\n");
 }

@@ -79,6 +79,7 @@ need wasm "" has_wasm install_wasm
 need shellcheck "" "has shellcheck" "apt_install shellcheck"
 need nightly "" "has_rust nightly" "rustup toolchain install nightly --profile minimal"
 need cargo-deny "" "has cargo-deny" "install_tool cargo-deny"
+need cargo-semver-checks "" "has cargo-semver-checks" "install_tool --locked cargo-semver-checks"
 need cargo-fuzz "" "has cargo-fuzz" "install_tool cargo-fuzz"
 
 is_there() {

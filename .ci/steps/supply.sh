@@ -13,6 +13,22 @@ step_deny() {
     fi
 }
 
+# The tag of the last release before this commit; nothing before the first one.
+last_release() {
+    git describe --tags --abbrev=0 --match 'v[0-9]*' 2>"$notes/has" || true
+}
+declare_step semver "$(if [ -n "$(last_release)" ]; then echo cargo-semver-checks; fi)" \
+    "cargo-semver-checks: the public API since the last release"
+step_semver() {
+    local tag
+    tag=$(last_release)
+    if [ -n "$tag" ]; then
+        cmd cargo semver-checks --workspace --baseline-rev "$tag"
+    else
+        skip "cargo semver-checks (no tag such as v0.1.0 was found: there is no release to compare with)"
+    fi
+}
+
 declare_step fuzz "nightly cargo-fuzz" "some seconds of fuzzing, from the inputs that are kept"
 # `test` runs the kept inputs. New ones go into the target folder, failures into fuzz/artifacts.
 step_fuzz() {

@@ -60,23 +60,33 @@ fn badges_and_links_are_filled_in_from_the_repository() {
     let manifest = read("Cargo.toml");
     let (before, rest) = manifest.split_once("\nrepository = \"").expect("a repository");
     let (_, after) = rest.split_once('"').expect("its end");
-    let host_at = |address: &str| {
+    let contact = |address: &str| format!("\nsecurity-contact = \"{address}\"");
+    let host_at = |address: &str, mail: &str| {
         let manifest = format!("{before}\nrepository = \"{address}\"{after}");
+        let (before, rest) = manifest.split_once(&contact("")).expect("an empty contact");
+        let manifest = format!("{before}{}{rest}", contact(mail));
         fs::write(project.join("Cargo.toml"), manifest).expect("a manifest");
     };
     let text = |file: &str| fs::read_to_string(project.join(file)).expect(file);
 
-    host_at("");
+    let mail = "security@example.com";
+    host_at("", mail);
     let error = release(project, &["fill"]).expect_err("no repository");
     assert!(error.contains("`repository` in Cargo.toml is empty"), "{error}");
-    host_at("https://example.com/a#b");
+    host_at("https://example.com/a#b", mail);
     let error = release(project, &["fill"]).expect_err("an address that sed would read");
     assert!(error.contains("write an address"), "{error}");
+    host_at("https://git.example.com/old/retry", "");
+    let error = release(project, &["fill"]).expect_err("no contact");
+    assert!(error.contains("`security-contact` in Cargo.toml is empty"), "{error}");
+    host_at("https://git.example.com/old/retry", "me");
+    let error = release(project, &["fill"]).expect_err("no address of mail");
+    assert!(error.contains("write an address such as security@example.com"), "{error}");
     let error = release(project, &["fil"]).expect_err("a misspelt command");
     assert!(error.contains("not released"), "{error}");
 
     let old = "https://git.example.com/old/retry";
-    host_at(old);
+    host_at(old, "old@example.com");
     let filled = release(project, &["fill"]).expect("filled");
     for file in ["README.md", "SECURITY.md", "CHANGELOG.md", "jobs/retry-board/README.md"] {
         assert!(filled.contains(&format!("filled: {file}\n")), "{file} of {filled}");
@@ -91,12 +101,17 @@ fn badges_and_links_are_filled_in_from_the_repository() {
 
     // Another address replaces the first one.
     let new = "https://git.example.com/new/retry";
-    host_at(new);
+    host_at(new, mail);
     release(project, &["fill"]).expect("filled");
     for file in ["README.md", "SECURITY.md", "CHANGELOG.md", "retry-runtime/src/guide/costs.md"] {
         let text = text(file);
         assert!(text.contains(new) && !text.contains(old), "{file}: {text}");
     }
+    let security = text("SECURITY.md");
+    assert!(
+        security.contains("by mail to security@example.com,") && !security.contains("old@"),
+        "{security}"
+    );
     let readme = text("README.md");
     assert_eq!(readme.matches("[![crates.io]").count(), 1, "{readme}");
     assert!(readme.ends_with(&read("README.md")[b"# retry-runtime\n".len()..]), "{readme}");

@@ -27,7 +27,6 @@ use crate::streams::Streams;
 /// | [`host`](Self::host) | the names of the machine itself |
 /// | [`public_url`](Self::public_url) | what the request says |
 /// | [`command`](Self::command) | `retry-workflow` |
-/// | [`hide_function`](Self::hide_function) | all functions with `#[retry]` are shown |
 /// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they have been empty |
 ///
 /// ```
@@ -55,8 +54,6 @@ pub struct Board {
     pub(crate) quotas: Vec<Shared<RetryQuota>>,
     /// The command that pages name.
     pub(crate) command: String,
-    /// Functions that are not shown.
-    pub(crate) hidden: Vec<String>,
     /// The signing key if the board has no token.
     secret: Secret,
     pub(crate) mounted: Arc<Mounted>,
@@ -163,7 +160,6 @@ impl Board {
             families: Vec::new(),
             quotas: Vec::new(),
             command: "retry-workflow".to_owned(),
-            hidden: Vec::new(),
             secret: Secret::random(),
             mounted: Arc::default(),
         }
@@ -269,19 +265,6 @@ impl Board {
     /// ```
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command = command.into();
-        self
-    }
-
-    /// Hides a function with `#[retry]` from the page of policies: one that this process does not
-    /// call.
-    ///
-    /// ```
-    /// # use retry_board::Board;
-    /// // Linked into the program, which has its jobs in a file.
-    /// let board = Board::new().hide_function("retry_workflow_postgres");
-    /// ```
-    pub fn hide_function(mut self, name: impl Into<String>) -> Self {
-        self.hidden.push(name.into());
         self
     }
 

@@ -170,6 +170,12 @@
     if (all) all.hidden = false;
   };
   prepare(document);
+  const narrow = matchMedia("(max-width: 480px)");
+  const fold = () => {
+    for (const filters of document.querySelectorAll("details[data-fold]")) filters.open = !narrow.matches;
+  };
+  fold();
+  narrow.addEventListener("change", fold);
   document.addEventListener("change", ({ target }) => {
     if (target.id !== "pick-all") return;
     for (const row of document.querySelectorAll("input.pick")) row.checked = target.checked;

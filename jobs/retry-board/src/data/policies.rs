@@ -241,8 +241,7 @@ impl EventLog {
 
 impl Policies {
     pub(crate) fn load(board: &Board, watch: &Watch, changed: Vec<Change>) -> Self {
-        let is_shown = |site: &&Site| !board.hidden.iter().any(|name| name == site.name());
-        let sites: Vec<_> = sites().into_iter().filter(is_shown).collect();
+        let sites = sites();
         let log = watch.log.lock();
         let mut breakers: Vec<_> =
             board.breakers.iter().map(|it| BreakerLine::new(&it.as_ref().snapshot())).collect();

@@ -9,7 +9,7 @@ use super::{answer, buttons};
 use crate::actions::action::{Action, Target};
 use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
 use crate::parts::layout::{NavSection, Page};
-use crate::parts::text::line;
+use crate::parts::text::{line, name};
 use crate::parts::{badge, chart, form, table, time};
 use crate::request::RequestContext;
 use crate::request::query::{Address, PICK, PICKED};
@@ -97,25 +97,29 @@ fn filter_form(filter: &FilterFields) -> Markup {
         }
     };
     html! {
-        form.filter #filter method="get" action="dead-letters" role="search" {
-            (field("job", "Job", "any", filter.job.as_deref()))
-            (field("class", "Class", "timeout", filter.class.as_deref()))
-            (field("signature", "Signature", "id or text", filter.signature.as_deref()))
-            (field("since", "Since", "2h ago", filter.since.as_deref()))
-            (field("until", "Until", "2026-11-21", filter.until.as_deref()))
-            div.field {
-                label for="filter-state" { "State" }
-                select #filter-state name="state" {
-                    option value="" selected[is_dead(filter)] { "dead" }
-                    @for state in ["skipped", "pending", "leased", "succeeded", "all"] {
-                        option value=(state) selected[filter.state.as_deref() == Some(state)] { (state) }
+        // The script folds it where the screen is narrow, unless it filters.
+        details.filters open data-fold[filter.is_empty()] {
+            summary { "Filter" }
+            form.filter #filter method="get" action="dead-letters" role="search" {
+                (field("job", "Job", "any", filter.job.as_deref()))
+                (field("class", "Class", "timeout", filter.class.as_deref()))
+                (field("signature", "Signature", "id or text", filter.signature.as_deref()))
+                (field("since", "Since", "2h ago", filter.since.as_deref()))
+                (field("until", "Until", "2026-11-21", filter.until.as_deref()))
+                div.field {
+                    label for="filter-state" { "State" }
+                    select #filter-state name="state" {
+                        option value="" selected[is_dead(filter)] { "dead" }
+                        @for state in ["skipped", "pending", "leased", "succeeded", "all"] {
+                            option value=(state) selected[filter.state.as_deref() == Some(state)] { (state) }
+                        }
                     }
                 }
-            }
-            (field("text", "Text", "in the message, or item.id >= 7", filter.text.as_deref()))
-            div.field.buttons {
-                button { "Filter" }
-                @if !filter.is_empty() { a #clear href="dead-letters" { "Clear" } }
+                (field("text", "Text", "in the message, or item.id >= 7", filter.text.as_deref()))
+                div.field.buttons {
+                    button { "Filter" }
+                    @if !filter.is_empty() { a #clear href="dead-letters" { "Clear" } }
+                }
             }
         }
     }
@@ -154,8 +158,8 @@ pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) ->
                         td.number data-label="Last" { (time::ago(now, group.last)) }
                         td data-label="Example" {
                             @match job {
-                                Some(job) => { a href=(Address::new("item").with("job", job).with("id", &group.example).text()) { (line(&group.example)) } }
-                                None => { (line(&group.example)) }
+                                Some(job) => { a href=(Address::new("item").with("job", job).with("id", &group.example).text()) { (name(&group.example)) } }
+                                None => { (name(&group.example)) }
                             }
                         }
                     }
@@ -240,10 +244,10 @@ fn item_row(item: &ItemLine, has_jobs: bool, pick: Option<Target>, now: Timestam
                 @if pick.is_some() && pick == Target::of(item.state) {
                     input.pick type="checkbox" form="picked" name=(PICK) value=(item.id) aria-label={ "Select " (line(&item.id)) };
                 }
-                a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
+                a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (name(&item.id)) }
             }
             @if has_jobs {
-                td data-label="Job" { a href=(Address::new("job").with("id", &item.job).text()) { (line(&item.job)) } }
+                td data-label="Job" { a href=(Address::new("job").with("id", &item.job).text()) { (name(&item.job)) } }
             }
             td data-label="State" { (badge::item(item.state)) }
             td.number data-label="Run" { (item.run) }

@@ -11,7 +11,7 @@ use crate::actions::action::Target;
 use crate::data::item::{AttemptLine, FailureText, ItemPage};
 use crate::data::letters::FilterFields;
 use crate::parts::layout::{NavSection, Page};
-use crate::parts::text::{block, line};
+use crate::parts::text::{block, line, name};
 use crate::parts::{badge, time, timeline};
 use crate::request::RequestContext;
 use crate::request::query::Address;
@@ -36,10 +36,10 @@ fn main(context: &RequestContext, item: &ItemPage) -> Markup {
     html! {
         nav.crumbs aria-label="Where this is" {
             a href="jobs" { "Jobs" } " / "
-            a href=(Address::new("job").with("id", &item.job).text()) { (line(&item.job)) } " / "
+            a href=(Address::new("job").with("id", &item.job).text()) { (line(&item.job)) }
         }
         div.title {
-            h1 { (line(&item.id)) }
+            h1 { "Item " (name(&item.id)) }
             (badge::item(item.state))
             @if let Some(target) = Target::of(item.state) && context.shows_forms() && item.payload.is_some() {
                 div.actions { (buttons::of_items(context, target, &here)) }

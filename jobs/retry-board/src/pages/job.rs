@@ -8,7 +8,7 @@ use retry_workflow::words::{count, in_a_while, thousands, total};
 use super::{answer, buttons, dead_letters, jobs};
 use crate::data::job::{JobPage, Tasks};
 use crate::parts::layout::{NavSection, Page};
-use crate::parts::text::{how_to_resume, line};
+use crate::parts::text::{how_to_resume, line, name};
 use crate::parts::{badge, chart, graph, table, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
@@ -28,9 +28,9 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
     let counts = &job.counts;
     let unit = page.unit().as_str();
     html! {
-        nav.crumbs aria-label="Where this is" { a href="jobs" { "Jobs" } " / " }
+        nav.crumbs aria-label="Where this is" { a href="jobs" { "Jobs" } }
         div.title {
-            h1 { (line(&job.id)) }
+            h1 { (name(&job.id)) }
             (badge::job(job.status, counts.dead))
             @if let Some(pending) = page.requested {
                 span.muted #requested { @match pending.request { Request::Pause => "pausing", _ => "cancelling" } }
@@ -135,8 +135,8 @@ fn task_section(job: &str, tasks: &Tasks) -> Markup {
                         tr data-task=(line(&task.name)) {
                             th scope="row" data-label="Task" {
                                 @if task.state.is_some() {
-                                    a href=(Address::new("item").with("job", job).with("id", &task.name).text()) { (line(&task.name)) }
-                                } @else { (line(&task.name)) }
+                                    a href=(Address::new("item").with("job", job).with("id", &task.name).text()) { (name(&task.name)) }
+                                } @else { (name(&task.name)) }
                             }
                             td data-label="State" {
                                 @match task.state {
@@ -158,6 +158,6 @@ fn task_section(job: &str, tasks: &Tasks) -> Markup {
 fn names(names: &[String]) -> Markup {
     html! {
         @if names.is_empty() { span.zero { "–" } }
-        @for (at, name) in names.iter().enumerate() { @if at > 0 { ", " } (line(name)) }
+        @for (at, one) in names.iter().enumerate() { @if at > 0 { ", " } (name(one)) }
     }
 }

@@ -9,7 +9,7 @@ use retry_workflow::words::thousands;
 use super::answer;
 use crate::data::jobs::{JobLine, Jobs};
 use crate::parts::layout::{NavSection, Page};
-use crate::parts::text::line;
+use crate::parts::text::{line, name};
 use crate::parts::{badge, chart, table, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
@@ -60,7 +60,7 @@ fn row(jobs: &Jobs, job: &JobLine) -> Markup {
     let letters = Address::new("dead-letters").with("job", &job.id).text();
     html! {
         tr data-job=(line(&job.id)) {
-            th scope="row" data-label="Job" { a href=(Address::new("job").with("id", &job.id).text()) { (line(&job.id)) } }
+            th scope="row" data-label="Job" { a href=(Address::new("job").with("id", &job.id).text()) { (name(&job.id)) } }
             td data-label="Status" {
                 (badge::job(job.status, counts.dead))
                 @if job.status == "running" && !job.has_worker { " " span.muted { "no worker" } }

@@ -12,6 +12,12 @@ pub(crate) fn line(text: &str) -> String {
     OneLine(text).to_string()
 }
 
+/// The name of a job, an item or a task. A short one is not broken at its hyphens.
+pub(crate) fn name(text: &str) -> Markup {
+    let name = line(text);
+    html! { span.whole[name.chars().count() <= 24] { (name) } }
+}
+
 /// Describes how to resume a job that no process works on. `command` is the command that works on
 /// its store.
 pub(crate) fn how_to_resume(command: &str, job: &Job) -> String {

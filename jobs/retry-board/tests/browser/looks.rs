@@ -216,11 +216,12 @@ fn pictures_and_their_legends_are_seen_in_forced_colours() {
 }
 
 #[test]
-fn names_of_classes_are_not_broken() {
+fn names_are_not_broken() {
     let Some(mut page) = Page::open() else { return };
     let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
-    let flood = Workflow::new("flood").retry(policy!(attempts = 1)).store(store.clone());
+    let flood =
+        Workflow::new("the-flood-of-orders").retry(policy!(attempts = 1)).store(store.clone());
     let flooded = flood.run(0..3_u32, |_, _| async {
         Err::<(), _>("429 Too Many Requests: a gateway timed out, 504 Gateway Timeout, later")
     });
@@ -230,7 +231,7 @@ fn names_of_classes_are_not_broken() {
         page.go(&server.url("/dead-letters"));
         assert!(page.text(".class").contains('_'), "a name that could be broken");
         let broken = page.eval(
-            "[...document.querySelectorAll('.class')].flatMap(name => [...name.childNodes])
+            "[...document.querySelectorAll('.class, .whole')].flatMap(name => [...name.childNodes])
               .filter(node => node.nodeType === Node.TEXT_NODE).flatMap(text => {
                 const range = document.createRange();
                 const top = at => {

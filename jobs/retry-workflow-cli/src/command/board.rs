@@ -27,9 +27,6 @@ pub(super) async fn board(
 ) -> Result<(), CommandError> {
     let BoardArguments { listen, allow_actions, token_file, hosts, public_url, .. } = arguments;
     let mut board = Board::new().set_by_options().command(format!("retry-workflow{}", screen.flag));
-    if !address.is_server() {
-        board = board.hide_function("retry_workflow_postgres");
-    }
     if *allow_actions {
         board = board.allow_actions();
     }

@@ -111,12 +111,6 @@ impl Address {
         }
     }
 
-    /// Returns whether the store is on a server.
-    #[cfg(feature = "board")]
-    pub(super) const fn is_server(&self) -> bool {
-        !matches!(self, Self::File(_))
-    }
-
     /// The `--store` option for this store, with a leading space; empty if the store is found
     /// without it.
     pub(super) fn flag(&self) -> String {

@@ -71,8 +71,8 @@ fn a_store_is_shown_and_not_changed() {
     let page = board.ask("GET /jobs", "", "");
     assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("orders-1"), "{page}");
     assert!(board.ask("GET /dead-letters", "", "").contains("no customer &lt;n&gt;"));
-    let policies = board.ask("GET /policies", "", "");
-    assert!(policies.contains("of the process that serves it"), "{policies}");
+    assert!(!page.contains("Policies"), "this process has none: {page}");
+    assert!(board.ask("GET /policies", "", "").starts_with("HTTP/1.1 404 "));
     let json = "content-type: application/json\r\n";
     let refused = board.ask("POST /api/re-drive", json, r#"{"job":"orders-1"}"#);
     assert!(
@@ -277,15 +277,6 @@ fn comments_around_the_token_are_not_part_of_it() {
         let page = board.ask("GET /api/jobs", bearer, "");
         assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
     }
-}
-
-#[test]
-fn a_board_of_a_file_offers_no_function_of_a_server() {
-    let folder = orders();
-    let board = Board::start(folder.path(), &[]);
-    let policies = board.ask("GET /api/policies", "", "");
-    assert!(policies.starts_with("HTTP/1.1 200 "), "{policies}");
-    assert!(!policies.contains("retry_workflow_postgres"), "{policies}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Pages {
         // Read access to the file is enough to view it.
         let store =
             if allow_actions { address.open().await? } else { address.open_read_only().await? };
-        let app = board.jobs(store).merge(board.policies()).layer(from_fn(in_time));
+        let app = board.jobs(store).layer(from_fn(in_time));
         Ok(Current { file, app })
     }
 

@@ -23,7 +23,8 @@ use crate::outcome::interrupted::Interrupted;
     message = "an attempt returns a `Result` or an `Option`, which shows whether it has failed, and \
                this one returns `{Self}`",
     label = "not a `Result` or an `Option`",
-    note = "to retry values of another type, say which: `retry_on = [ok(|value| …)]`"
+    note = "to retry values of another type, say which in `ok(…)`: `retry_on = [ok(|is_done| !is_done)]`, \
+            for example, retries a `false`"
 )]
 pub trait Outcome {
     /// The type of a failure.

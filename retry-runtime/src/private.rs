@@ -249,8 +249,9 @@ impl<T: Copy> Gets<T> for NextAttempt {}
     label = "moved by the first attempt",
     note = "name the argument in `clone(…)`, and each attempt gets a clone; a generic type needs the \
             bound `Clone` for that",
-    note = "create a value that cannot be cloned in the body, such as a future or a request, or pass a \
-            reference; of a sender, return the value, and send it after the call"
+    note = "for a future, take a function that creates one, such as `f: impl AsyncFn() -> T`, and call \
+            it in the body; for another value that cannot be cloned, pass a reference, or create it \
+            in the body; for a sender, return the value, and send it after the call"
 )]
 pub trait Needs<T, Kind> {
     /// Requires that an attempt may move this value.
@@ -276,6 +277,10 @@ impl<T: Copy> Needs<T, ()> for NextAttempt {}
 
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Needs<&mut T, Infallible> for NextAttempt {}
+
+// With one implementation for all types, the compiler would propose a bound of `NextAttempt`.
+#[diagnostic::do_not_recommend]
+impl<T: Never> Needs<T, Option<Infallible>> for NextAttempt {}
 
 /// Returns whether a predicate of a value holds. A function, so that the type of a closure's
 /// argument is inferred.

@@ -77,6 +77,12 @@ pub use self::run::attempt_future::AttemptFuture;
 #[doc(hidden)]
 pub use self::run::blocking::NeedsCall;
 #[doc(hidden)]
+pub use crate::__private::{
+    AsBreaker, AsQuota, Cancel, Continue, Fallback, FallbackFunction, FallbackNow, Gets,
+    Interruptible, IntoError, MapsError, Needs, NeedsOfSelf, NextAttempt, NotAwaited, Outcome,
+    SharedConstant, call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
+};
+#[doc(hidden)]
 pub use crate::outcome::{Nothing, SyncResult};
 
 /// Retries a closure with a policy known at runtime.

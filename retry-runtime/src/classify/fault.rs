@@ -22,8 +22,8 @@ use crate::outcome::error::RetryError;
     note = "implement `std::error::Error` for `{Self}`, so that its text can be read",
     note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier, \
             before any closures",
-    note = "or add `.opaque()` to the retrier, before any closures: it then does not inspect the \
-            error"
+    note = "or add `.opaque()` to the retrier, before any closures: it then reads nothing from the \
+            error but its text (`Display`)"
 )]
 pub trait Fault<Kind>: Display {
     /// Returns what can be read from the error.

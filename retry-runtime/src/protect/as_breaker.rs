@@ -14,9 +14,10 @@ use crate::test_hooks::{self, TestHooks};
 /// An object that stands for a breaker.
 #[diagnostic::on_unimplemented(
     message = "`breaker = …` takes a `CircuitBreaker`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
-    label = "this is not a circuit breaker",
-    note = "declare `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());`, or a field `breaker: Arc<CircuitBreaker>`, which needs no `Mutex`; in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing",
-    note = "or write `breaker(failure_threshold = 5)` for a breaker of this function alone; the breaker of a key in a family (`Breakers<K>`) is `HOSTS.of(host)`, and a `RetryQuota` belongs to `quota`"
+    label = "this is not one circuit breaker",
+    note = "declare `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());`, or a field `breaker: Arc<CircuitBreaker>`, and write `breaker = DB` or `breaker = self.breaker`",
+    note = "a breaker needs no `Mutex`; in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing; a second breaker belongs to a function that this one calls",
+    note = "`breaker(failure_threshold = 5)` is a breaker of this function alone, `HOSTS.of(host)` the one of a key in a `Breakers<K>`; a `RetryQuota` belongs to `quota`"
 )]
 pub trait AsBreaker {
     /// Returns the breaker.

@@ -199,7 +199,7 @@ impl BreakerConfig {
         /// const HALF: BreakerConfig = BreakerConfig::new().failure_rate(0.5);
         /// assert!(HALF.is_by_rate() && !HALF.is_by_streak());
         /// ```
-        pub const fn failure_rate(self, rate: f64) -> Self { failure_rate: Some(rate) }
+        pub const fn failure_rate(self, rate: f64 /* `0.5` is half of the calls */) -> Self { failure_rate: Some(rate) }
 
         /// Measures rates over the last `calls` calls. The default, with 100.
         ///
@@ -218,7 +218,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(10));
         /// assert!(config.validate().is_ok());
         /// ```
-        pub const fn window_time(self, time: Duration) -> Self { window: Window::Time(time) }
+        pub const fn window_time(self, time: Duration /* such as `Duration::from_secs(60)` */) -> Self { window: Window::Time(time) }
 
         /// Sets how many calls must be in the window before a rate counts. Default 10.
         ///
@@ -240,7 +240,8 @@ impl BreakerConfig {
     /// let config = BreakerConfig::new().slow_calls(Duration::from_secs(2), 0.5);
     /// assert!(config.validate().is_ok());
     /// ```
-    pub const fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
+    #[rustfmt::skip] // rustc quotes this line
+    pub const fn slow_calls(mut self, longer_than: Duration, rate: f64 /* `0.5` is half of the calls */) -> Self {
         self.slow_calls = Some(SlowCalls { longer_than, rate });
         self
     }
@@ -283,7 +284,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().timeout(Duration::from_secs(10));
         /// assert_eq!(config.open_time(0).0, Duration::from_secs(10));
         /// ```
-        pub const fn timeout(self, timeout: Duration) -> Self { timeout: timeout }
+        pub const fn timeout(self, timeout: Duration /* such as `Duration::from_secs(30)` */) -> Self { timeout: timeout }
 
         /// Multiplies the open time by this factor each time a probe fails, up to
         /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
@@ -304,7 +305,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().timeout_growth(2.0).max_timeout(Duration::from_secs(45));
         /// assert_eq!(config.open_time(9).1, Duration::from_secs(45));
         /// ```
-        pub const fn max_timeout(self, timeout: Duration) -> Self { max_timeout: Some(timeout) }
+        pub const fn max_timeout(self, timeout: Duration /* such as `Duration::from_secs(300)` */) -> Self { max_timeout: Some(timeout) }
 
         /// Extends the open time by up to this share at random, so that processes that
         /// opened together do not probe together. From 0 (default) to 1.
@@ -334,7 +335,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().half_open_for(Duration::from_secs(300));
         /// assert_eq!(config.get_half_open_for(), Some(Duration::from_secs(300)));
         /// ```
-        pub const fn half_open_for(self, time: Duration) -> Self { half_open_for: Some(time) }
+        pub const fn half_open_for(self, time: Duration /* such as `Duration::from_secs(60)` */) -> Self { half_open_for: Some(time) }
 
         /// Sets what follows when enough probes have succeeded: all calls at once, or a share of
         /// them that grows. Default `probes`.
@@ -358,7 +359,7 @@ impl BreakerConfig {
         /// let config = config.stage_time(Duration::from_secs(10));
         /// assert_eq!(config.get_stage_time(), Duration::from_secs(10));
         /// ```
-        pub const fn stage_time(self, time: Duration) -> Self { stage_time: Some(time) }
+        pub const fn stage_time(self, time: Duration /* such as `Duration::from_secs(60)` */) -> Self { stage_time: Some(time) }
 
         /// Counts a call as a failure if it was given up after at least this long: dropped, or cut
         /// off by a limit of the caller. Default: such calls say nothing, unless they are slow.
@@ -372,7 +373,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().abandoned_after(Duration::from_secs(1));
         /// assert_eq!(config.get_abandoned_after(), Some(Duration::from_secs(1)));
         /// ```
-        pub const fn abandoned_after(self, time: Duration) -> Self { abandoned_after: Some(time) }
+        pub const fn abandoned_after(self, time: Duration /* such as `Duration::from_secs(60)` */) -> Self { abandoned_after: Some(time) }
 
         /// Holds all calls for as long as a server asks one of them to wait, and at most for this
         /// long. Default: each call waits for its own server's wait only; above 0.
@@ -387,7 +388,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
         /// assert_eq!(config.get_hold(), Some(Duration::from_secs(120)));
         /// ```
-        pub const fn hold(self, max: Duration) -> Self { hold: Some(max) }
+        pub const fn hold(self, max: Duration /* such as `Duration::from_secs(60)` */) -> Self { hold: Some(max) }
 
         /// Sets whether the breaker rejects nothing.
         #[doc(hidden)]

@@ -178,7 +178,7 @@ impl Policy {
         /// let ms = Duration::from_millis;
         /// assert!(Policy::new().initial_delay(ms(100)).waits().eq([ms(100), ms(200)]));
         /// ```
-        pub const fn initial_delay(self, delay: Duration) -> Self { initial_delay: delay }
+        pub const fn initial_delay(self, delay: Duration /* such as `Duration::from_millis(500)` */) -> Self { initial_delay: delay }
 
         /// Sets the longest wait, jitter included. Default 30 s; or the `initial_delay` of a
         /// fixed backoff, or the longest delay of a custom one, if that is longer.
@@ -189,7 +189,7 @@ impl Policy {
         /// let s = Duration::from_secs;
         /// assert!(Policy::new().attempts(5).max_delay(s(3)).waits().eq([s(1), s(2), s(3), s(3)]));
         /// ```
-        pub const fn max_delay(self, delay: Duration) -> Self { max_delay: Bound::Limited(delay) }
+        pub const fn max_delay(self, delay: Duration /* such as `Duration::from_secs(30)` */) -> Self { max_delay: Bound::Limited(delay) }
 
         /// Sets the longest wait, or that waits grow without end: not for a custom backoff, nor for
         /// decorrelated jitter, which need one. Default: see [`max_delay`](Self::max_delay).
@@ -213,7 +213,7 @@ impl Policy {
         /// let at_once = Policy::new().first_delay(Duration::ZERO);
         /// assert_eq!([1, 2, 3].map(|n| at_once.wait(n).as_secs()), [0, 1, 2]);
         /// ```
-        pub const fn first_delay(self, delay: Duration) -> Self { first_delay: Some(delay) }
+        pub const fn first_delay(self, delay: Duration /* such as `Duration::ZERO` */) -> Self { first_delay: Some(delay) }
 
         /// Sets how waits are spread. Default: not at all.
         ///
@@ -254,7 +254,7 @@ impl Policy {
         /// let policy = Policy::new().attempts(10).deadline(Duration::from_secs(30));
         /// assert_eq!(policy.longest_total_wait(), Some(Duration::from_secs(30)));
         /// ```
-        pub const fn deadline(self, deadline: Duration) -> Self { deadline: Bound::Limited(deadline) }
+        pub const fn deadline(self, deadline: Duration /* such as `Duration::from_secs(30)` */) -> Self { deadline: Bound::Limited(deadline) }
 
         /// Sets the [`deadline`](Self::deadline) as a bound, which may be none.
         ///
@@ -276,7 +276,7 @@ impl Policy {
         /// assert!(policy.has_max_elapsed());
         /// assert!(!policy.is_timed(), "it cuts no attempt off");
         /// ```
-        pub const fn max_elapsed(self, max_elapsed: Duration) -> Self { max_elapsed: Bound::Limited(max_elapsed) }
+        pub const fn max_elapsed(self, max_elapsed: Duration /* such as `Duration::from_secs(30)` */) -> Self { max_elapsed: Bound::Limited(max_elapsed) }
 
         /// Sets the [`max_elapsed`](Self::max_elapsed) as a bound, which may be none.
         ///
@@ -300,7 +300,7 @@ impl Policy {
         /// let policy = Policy::new().max_retry_after(Duration::from_secs(600));
         /// assert_eq!(policy.get_max_retry_after(), Duration::from_secs(600));
         /// ```
-        pub const fn max_retry_after(self, longest: Duration) -> Self { max_retry_after: Bound::Limited(longest) }
+        pub const fn max_retry_after(self, longest: Duration /* such as `Duration::from_secs(30)` */) -> Self { max_retry_after: Bound::Limited(longest) }
 
         /// Sets the [`max_retry_after`](Self::max_retry_after) as a bound: [`Bound::None`] is the
         /// default, and with [`Bound::Unlimited`] the call waits for as long as a server asks.
@@ -322,7 +322,7 @@ impl Policy {
         /// let policy = Policy::new().timeout(Duration::from_secs(2));
         /// assert!(policy.is_timed());
         /// ```
-        pub const fn timeout(self, timeout: Duration) -> Self { timeout: Bound::Limited(timeout) }
+        pub const fn timeout(self, timeout: Duration /* such as `Duration::from_secs(30)` */) -> Self { timeout: Bound::Limited(timeout) }
 
         /// Sets the [`timeout`](Self::timeout) as a bound, which may be none.
         ///
@@ -346,7 +346,7 @@ impl Policy {
         /// let policy = Policy::new().hedge(Duration::from_millis(200));
         /// assert_eq!(policy.get_hedge(), Some(Duration::from_millis(200)));
         /// ```
-        pub const fn hedge(self, after: Duration) -> Self { hedge: Bound::Limited(after) }
+        pub const fn hedge(self, after: Duration /* such as `Duration::from_millis(200)` */) -> Self { hedge: Bound::Limited(after) }
 
         /// Sets the [`hedge`](Self::hedge) as a bound, which may be none; `unlimited` starts no
         /// hedges either.

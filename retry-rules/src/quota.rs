@@ -135,7 +135,7 @@ impl QuotaConfig {
         /// let config = QuotaConfig::new().share(0.2);
         /// assert_eq!(config.get_share(), Some(0.2));
         /// ```
-        pub const fn share(self, share: f64) -> Self { share: Some(share) }
+        pub const fn share(self, share: f64 /* `0.2` is one retry in five calls */) -> Self { share: Some(share) }
 
         /// Returns the [`capacity`](Self::capacity).
         pub const fn get_capacity(&self) -> u32 { capacity }

@@ -270,7 +270,8 @@ impl<D> Workflow<D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry(mut self, config: impl Into<RetryConfig>) -> Self {
+    #[rustfmt::skip] // rustc quotes this line
+    pub fn retry(mut self, config: impl Into<RetryConfig> /* such as `policy!(attempts = 5)` */) -> Self {
         let mut config = config.into();
         // The retrier would count the waits of a failure that uses up no attempt.
         if let Some(classes) = config.uncounted.take() {

@@ -120,7 +120,7 @@ impl<D, V> Retrier<D, V> {
         D: Decider<E, Kind>,
         V: Values<T>,
         Op: FnMut(S, Arc<Attempt>) -> Fut,
-        Fut: Future<Output = (S, Result<T, E>)>,
+        Fut: Future<Output = (S, Result<T, E>)>, // `async move { …; (state, result) }`
     {
         self.prepare(WithState::new(state, operation))
     }

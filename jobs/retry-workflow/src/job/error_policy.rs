@@ -198,7 +198,7 @@ impl ErrorPolicy {
         /// let lenient = ErrorPolicy::new().on_item_failure(OnItemFailure::Skip);
         /// assert_eq!(*lenient.get_on_item_failure(), OnItemFailure::Skip);
         /// ```
-        pub fn on_item_failure(self, action: OnItemFailure) -> Self { on_item_failure: action }
+        pub fn on_item_failure(self, action: OnItemFailure /* such as `OnItemFailure::Skip` */) -> Self { on_item_failure: action }
 
         /// Sets whether the job continues after an item has failed. Default: it does.
         ///
@@ -234,7 +234,7 @@ impl ErrorPolicy {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn max_failures(self, failures: u64) -> Self { max_failures: Some(failures) }
+        pub fn max_failures(self, failures: u64 /* a share: `failure_threshold(0.25)` */) -> Self { max_failures: Some(failures) }
 
         /// Stops the job when more than this share of the ended items failed; above 0, below 1.
         /// Default: it does not stop.
@@ -253,7 +253,7 @@ impl ErrorPolicy {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn failure_threshold(self, share: f64) -> Self { failure_threshold: Some(share) }
+        pub fn failure_threshold(self, share: f64 /* `0.25` is one in four; a number: `max_failures(3)` */) -> Self { failure_threshold: Some(share) }
 
         /// Sets how many items must have ended before the threshold counts. Default: 10.
         ///

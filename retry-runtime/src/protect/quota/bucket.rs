@@ -32,7 +32,7 @@ impl RetryQuota {
     /// # FREE.available();
     /// ```
     #[track_caller]
-    pub const fn new(name: &'static str, config: QuotaConfig /* such as `QuotaConfig::new().capacity(500)` */) -> Self {
+    pub const fn new(name: &'static str /* such as `"outbound"` */, config: QuotaConfig /* such as `QuotaConfig::new().capacity(500)` */) -> Self {
         if let Err(invalid) = config.validate() {
             const_panic(invalid)
         }

@@ -43,11 +43,13 @@ pub(crate) fn consumed(
 fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
-        // `receiver.await`
+        // `receiver.await`, `receiver.into()`
         if let [before @ .., name @ TokenTree::Ident(_)] = &tokens[..at] {
-            let is_awaited = is_punct(Some(token), '.') && is_word(tokens.get(at + 1), "await");
+            let consumes = |method: &TokenTree| matches!(method, TokenTree::Ident(method) if is_one_of(method, CONSUMING));
+            let is_consumed =
+                is_punct(Some(token), '.') && tokens.get(at + 1).is_some_and(consumes);
             let is_member = [':', '.'].iter().any(|mark| is_punct(before.last(), *mark));
-            if is_awaited && !is_member {
+            if is_consumed && !is_member {
                 found(slice::from_ref(name));
             }
         }
@@ -97,6 +99,9 @@ fn fields(inside: &Group, found: &mut dyn FnMut(&[TokenTree])) {
 fn begins_with_a_capital(before: Option<&TokenTree>) -> bool {
     matches!(before, Some(TokenTree::Ident(name)) if name.to_string().starts_with(char::is_uppercase))
 }
+
+/// Words after a variable and a dot that move it.
+const CONSUMING: &str = "await into into_bytes into_inner into_boxed_str into_boxed_slice";
 
 /// Words after which a group is not a list of arguments.
 const KEYWORDS: &str = "as await break else if in let match move return while";

@@ -69,8 +69,8 @@ use crate::options::settings::Entry;
 use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::{SpanRange, quote};
 
-use crate::signature::{self, Consumed};
-use crate::tokens::search::mentions;
+use crate::signature;
+use crate::tokens::search::{is_constant, mentions};
 use crate::value::runtime::Scope;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
@@ -160,10 +160,21 @@ fn expand(
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
     checks.extend(expansion.check_span(&function.body, arguments));
+    if let Some((place, warning)) = signature::unseen_failure(args, &expansion.declared, attempted)
+    {
+        // The compiler shows the note of a deprecated function where it is called.
+        let call = SpanRange::of(place).write_path(quote!(__retry_unseen_failure));
+        checks.extend(quote! {
+            #[deprecated(note = #warning)]
+            const fn __retry_unseen_failure() {}
+            #call();
+        });
+    }
     // A mistake that is reported already may be the cause.
     let consumed = errors.is_empty().then(|| signature::consumed(args, &function, attempted));
-    for Consumed { place, kind } in consumed.into_iter().flatten() {
-        let needs = format_ident!("{kind}");
+    for place in consumed.into_iter().flatten() {
+        let of_self = mentions(place.clone(), &|word| matches!(word, "self" | "__self"));
+        let needs = format_ident!("{}", if of_self { "NeedsOfSelf" } else { "Needs" });
         let path = quote!(<__retry::NextAttempt as __retry::#needs<_, _>>::check);
         let path = SpanRange::of(place.clone().into_iter().next()).write_path(path);
         checks.extend(quote!(if false { #path(&#place); }));
@@ -221,13 +232,6 @@ impl Args {
     pub(crate) fn has_ok(&self) -> bool {
         self.matchers().any(|matcher| matches!(matcher, Matcher::Ok(_)))
     }
-}
-
-/// Returns whether the tokens are just the name of a constant, such as `MAX_RETRIES`.
-fn is_constant(tokens: TokenStream) -> bool {
-    let mut tokens = tokens.into_iter();
-    let (Some(TokenTree::Ident(name)), None) = (tokens.next(), tokens.next()) else { return false };
-    name.to_string().chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// The way in which attempts of this function are timed.

@@ -13,7 +13,7 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{is_one_of, mentions};
+use crate::tokens::search::{any_token, is_one_of, mentions};
 
 /// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
 const MAKE_ASYNC: &str =
@@ -102,8 +102,8 @@ fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors
     match function.returned(form) {
         Some(ty) if hides_error(args, ty) => errors.at(
             map,
-            "this closure does not say which error the body fails with: write its type, as in \
-             `|error: RetryError<std::io::Error>| …`",
+            "`map_error` takes a closure that states the error of the body: write the type of its \
+             argument, as in `|error: RetryError<std::io::Error>| …`",
         ),
         Some(ty) if is_mapped(map, ty) => {}
         Some(ty) => errors.at(ty, message),
@@ -241,15 +241,8 @@ fn names(
     this.chain(bindings.map(|binding| binding.name.to_string())).collect()
 }
 
-/// A place that one attempt moves although the next one needs it.
-pub(crate) struct Consumed {
-    pub(crate) place: TokenStream,
-    /// The trait that it does not implement, whose message depends on what is moved.
-    pub(crate) kind: &'static str,
-}
-
 /// The places that one attempt moves although the next one needs them, judging by the tokens.
-pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Consumed> {
+pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<TokenStream> {
     let mut found = Vec::new();
     let owned = owned(args, function);
     // A `clone` without names is a mistake of its own.
@@ -264,13 +257,7 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<Co
             && !args.carry.contains(name)
             && (is_whole || binding_of(name).is_none_or(by_value::Binding::owns_its_fields))
     };
-    function::consumed::consumed(&body.stream(), &may_move, &mut |place| {
-        let kind = match place.clone().into_iter().next() {
-            Some(TokenTree::Ident(this)) if is_one_of(&this, "self __self") => "NeedsOfSelf",
-            _ => "Needs",
-        };
-        found.push(Consumed { place, kind });
-    });
+    function::consumed::consumed(&body.stream(), &may_move, &mut |place| found.push(place));
     found
 }
 
@@ -318,6 +305,37 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
         }
         seen.push(class);
     }
+}
+
+/// The type of a success that may contain a failure, which no matcher of errors sees, and a warning
+/// about it.
+pub(crate) fn unseen_failure<'t>(
+    args: &Args,
+    declared: &'t Type,
+    body: &Group,
+) -> Option<(&'t Type, &'static str)> {
+    let mut types = types::type_arguments(types::segment(declared, "Result")?);
+    let (value, error) = (types.next()?, types.next()?);
+    let is = |ty, name| types::segment(ty, name).is_some();
+    let has = |words| {
+        any_token(
+            body.stream(),
+            &|tokens, at| matches!(&tokens[at], TokenTree::Ident(word) if is_one_of(word, words)),
+        )
+    };
+    let warning = if is(value, "Result") && (is(error, "Elapsed") || is(error, "JoinError")) {
+        "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result` (`timeout \
+         = \"1s\"` among the options limits each attempt), or add `ok(Result::is_err)` to `retry_on`"
+    } else if is(value, "Response")
+        && has("send execute")
+        && !has("status check check_body error_for_status error_for_status_ref")
+    {
+        "a response such as a 503 is an `Ok`, which is not retried: write `.error_for_status()` (of \
+         reqwest) after the `.await?`, or pass the response to `retry_runtime::http::check`"
+    } else {
+        return None;
+    };
+    (args.retry_on.is_some() && !args.has_ok()).then_some((value, warning))
 }
 
 /// `None` has neither a class nor a text, so these matchers never match it.

@@ -17,6 +17,13 @@ pub(crate) fn is_one_of(ident: &Ident, words: &str) -> bool {
     words.split(' ').any(|word| ident == word)
 }
 
+/// Returns whether the tokens are just the name of a constant, such as `MAX_RETRIES`.
+pub(crate) fn is_constant(tokens: TokenStream) -> bool {
+    let mut tokens = tokens.into_iter();
+    let (Some(TokenTree::Ident(name)), None) = (tokens.next(), tokens.next()) else { return false };
+    name.to_string().chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
 /// Returns whether these tokens are `name` or `name.field`.
 pub(crate) fn is_place(tokens: &[TokenTree]) -> bool {
     tokens.len() % 2 == 1

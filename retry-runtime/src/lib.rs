@@ -366,6 +366,9 @@ pub type RetryBudget = RetryQuota;
 #[deprecated(note = "write `retry_runtime::Policy`, whose waits grow exponentially by default")]
 pub type ExponentialBuilder = Policy;
 #[doc(hidden)]
+#[deprecated(note = "write `Retrier::new(policy).run(closure).await`")]
+pub type Retryable = Retrier;
+#[doc(hidden)]
 #[deprecated(note = "all names are at the root: write `use retry_runtime::retry;`")]
 pub mod prelude {
     pub use crate::*;

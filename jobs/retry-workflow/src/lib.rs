@@ -75,6 +75,17 @@
 //! for 5 s. If its worker then dies three times in a row, it becomes a dead letter of class `lost`.
 //! Items that only ran beside it do not, and a burst of kills does not make one.
 //!
+//! # Compiler errors
+//!
+//! | rustc | write |
+//! | --- | --- |
+//! | E0277: "the trait bound `RetryConfig: From<{integer}>` is not satisfied" | `.retry(policy!(attempts = 4))` |
+//! | E0308: "expected `OnItemFailure`, found `&str`" | `OnItemFailure::Skip` |
+//! | E0308: "expected `u64`, found floating-point number", from `max_failures` | `failure_threshold(0.25)` for a share |
+//! | E0599: "no method named `retry_later` found for struct `ItemContext`" | `cx.postpone(wait)`, and return an error |
+//! | E0609: "no field `failed` on type `JobReport`" | `report.dead()`, `report.succeeded()`, `report.is_success()` |
+//! | E0631: "type mismatch in closure arguments", from `Workflow::run` | the type of the items: `\|name: String, cx\| …` |
+//!
 //! # The command
 //!
 //! [`retry-workflow-cli`](https://docs.rs/retry-workflow-cli) runs such jobs of shell commands from

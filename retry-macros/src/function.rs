@@ -145,8 +145,9 @@ fn not_a_function(item: TokenStream, error: syn::Error) -> syn::Error {
     };
     syn::Error::new(
         place,
-        "`#[retry]` goes on an `async fn`, or a `fn` with a body; an expression is retried by \
-         `retrying!(name = \"…\", …, async { … })`, and a closure by a `Retrier`",
+        "`#[retry]` goes on an `async fn`, or a `fn` with a body, such as each method of an `impl`; an \
+         expression is retried by `retrying!(name = \"…\", …, async { … })`, and a closure by a \
+         `Retrier`",
     )
 }
 

@@ -15,6 +15,7 @@ use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 
 use crate::tokens::errors::error;
 use crate::tokens::hygiene::quote;
+use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 
 /// A value as written, and its parsed form if it is known.
@@ -52,6 +53,11 @@ impl Scope {
             Some(expr) => {
                 let runtime = Some(self.read(reader, &expr));
                 Ok(Value { expr, known: None, runtime })
+            }
+            None if self.has_calls() && runtime::is_never_constant(&expr) => {
+                let instead = short_text(&expr);
+                let message = format!("this is known only at runtime: write `runtime({instead})`");
+                Err(error(expr, message))
             }
             None => read(expr),
         }

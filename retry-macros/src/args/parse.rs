@@ -12,7 +12,7 @@ use super::values::Reading;
 use crate::options::{backoff, matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, set_twice, unknown_option, up_to_comma, written};
-use crate::tokens::text::token_text;
+use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 
 /// The macro being expanded: `#[retry(…)]` accepts all options, `policy!(…)` only the options of
@@ -138,7 +138,7 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
     if let Some(option) = home(word) {
         let rest = up_to_comma(value);
         let call = if rest.is_empty() || value.peek(token::Paren) {
-            token_text(&rest)
+            short_text(&rest)
         } else {
             String::new()
         };

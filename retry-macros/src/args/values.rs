@@ -1,6 +1,7 @@
 //! The parsers of the values of a function's options.
 
 use proc_macro2::Span;
+use quote::ToTokens as _;
 use retry_rules::Field;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
@@ -12,7 +13,8 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals};
-use crate::tokens::text::token_text;
+use crate::tokens::search::is_constant;
+use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 use crate::value::{self, Value};
 
@@ -105,8 +107,8 @@ fn shared(expr: &Expr, option: &str, name: &str, kind: &str) -> syn::Result<()> 
     let message = format!(
         "this creates a {option} for each call, so that no two calls share it and it never acts: \
          write `static {name}: {kind} = {}({});` and `{option} = {name}`",
-        token_text(&call.func),
-        token_text(&call.args)
+        short_text(&call.func),
+        short_text(&call.args)
     );
     Err(error(expr, message))
 }
@@ -117,11 +119,17 @@ pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
     Ok(quota)
 }
 
-/// A breaker or a quota is given by name; `&DB` means the same.
+/// A breaker or a quota is given by name; `&DB` means the same, and so does `DB.clone()`, because
+/// calls share what a `static` contains.
 fn without_reference(expr: Expr) -> Expr {
     match expr {
         Expr::Reference(reference) if reference.mutability.is_none() => {
             without_reference(*reference.expr)
+        }
+        Expr::MethodCall(call)
+            if call.method == "clone" && is_constant(call.receiver.to_token_stream()) =>
+        {
+            *call.receiver
         }
         other => other,
     }

@@ -115,14 +115,11 @@ impl Words {
             }
             _ => {
                 if word == "transient" || word_here(&word, &["transient"]).is_some() {
-                    return Err(syn::Error::new(
-                        name.span(),
-                        format!(
-                            "`{word}` is all five kinds at once, and a failure is one or two of \
-                             them: write `network`, `timeout`, `server_error`, `rate_limit` or \
-                             `conflict`"
-                        ),
-                    ));
+                    let message = format!(
+                        "`{word}` is all five kinds at once, and a failure is one or two of them: \
+                         write `network`, `timeout`, `server_error`, `rate_limit` or `conflict`"
+                    );
+                    return Err(error(name, message));
                 }
                 let _ = grammar::written(input);
                 return Err(error(&name, grammar::unknown("kind of failure", &word, &names())));

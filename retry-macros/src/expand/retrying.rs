@@ -111,11 +111,11 @@ impl Args {
     fn result_type_of(&self, block: &Block) -> syn::Result<()> {
         let body = block.body.stream();
         let blamed = if any_token(body.clone(), &|tokens, at| is_punct(tokens.get(at), '?')) {
-            "`?`"
+            "`?` ends the attempt"
         } else if mentions(body, &|word| word == "return") {
-            "`return`"
+            "`return` ends the attempt, not the function around it"
         } else if matches!(self.on_failure, OnFailure::Fallback(_)) {
-            "`fallback`"
+            "`fallback` ends the call"
         } else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Args {
         Err(syn::Error::new(
             block.start(),
             format!(
-                "{blamed} ends the attempt, and the compiler cannot tell what the attempt returns: \
+                "{blamed}, and the compiler cannot tell what the attempt returns: \
                  write its type, as in `{asyncness}|| -> Result<T, E> {{ … }}`"
             ),
         ))

@@ -13,7 +13,7 @@ use syn::{Expr, Ident, Token, parenthesized, token};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, each, up_to_comma};
 use crate::tokens::hygiene::quote;
-use crate::tokens::text::token_text;
+use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
 
@@ -150,7 +150,7 @@ pub(crate) fn read(
     if input.peek(Token![.]) {
         let rest = up_to_comma(input);
         let message = "a curve has no methods: its setting is in parentheses, as in \
-                       `exponential(base = 2.0)`, and `max_delay` caps its waits";
+                       `exponential(base = 2.0)`, and `max_delay = \"30s\"` beside it caps its waits";
         return Err(error(rest, message));
     }
     let tokens: TokenStream = {
@@ -165,7 +165,7 @@ pub(crate) fn read(
         ("custom", Some(content)) if content.peek(token::Bracket) => {
             let list: TokenTree = content.parse()?;
             let delays = match &list {
-                TokenTree::Group(group) => token_text(&group.stream()),
+                TokenTree::Group(group) => short_text(&group.stream()),
                 _ => String::new(),
             };
             let _rest: TokenStream = content.parse()?;

@@ -1,7 +1,5 @@
 //! The random spread of waits: the values of `jitter`.
 
-use core::time::Duration;
-
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::{Field, Jitter};
@@ -12,7 +10,7 @@ use crate::tokens::errors::error;
 use crate::tokens::grammar::{self, assigned};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
-use crate::value::{self, Tokens, Value};
+use crate::value::{self, Literal as _, Tokens, Value};
 
 /// The value of `jitter`.
 pub(crate) struct JitterArg {
@@ -60,11 +58,7 @@ impl JitterKind {
             Self::Named(Jitter::Equal) => quote!(Equal),
             Self::Named(Jitter::Decorrelated) => quote!(Decorrelated),
             Self::Named(Jitter::Added { least, most }) => {
-                let time = |time: &Duration| {
-                    let (secs, nanos) = (time.as_secs(), time.subsec_nanos());
-                    quote!(__retry::time(#secs, #nanos))
-                };
-                let (least, most) = (time(least), time(most));
+                let (least, most) = (least.literal(), most.literal());
                 quote!(Added { least: #least, most: #most })
             }
             Self::Named(_) => quote!(None),
@@ -89,23 +83,19 @@ const UP: &str = "up";
 
 /// Parses `up(0.3)`, if that is what was written.
 fn up(expr: &Expr, scope: &mut Scope) -> syn::Result<Option<JitterKind>> {
-    let wrong = |message: &str| Err(syn::Error::new_spanned(expr, message));
-    let is_up = |path: &Expr| value::word(path).is_some_and(|word| word == UP);
-    match expr {
-        Expr::Call(call) if is_up(&call.func) => {
-            let (Some(factor), 1) = (call.args.first(), call.args.len()) else {
-                return wrong(
-                    "`up` takes the share that a wait is lengthened by at most: write `up(0.3)`",
-                );
-            };
-            let read = |expr| value::float(expr, "jitter", "0.3");
-            scope.value("number", factor.clone(), read).map(JitterKind::Up).map(Some)
-        }
-        path if is_up(path) && !scope.knows(UP) => {
-            wrong("`up` takes the share that a wait is lengthened by at most: write `up(0.3)`")
-        }
-        _ => Ok(None),
+    let (path, arguments) = match expr {
+        Expr::Call(call) => (&*call.func, Some(&call.args)),
+        path => (path, None),
+    };
+    if value::word(path).is_none_or(|word| word != UP) || arguments.is_none() && scope.knows(UP) {
+        return Ok(None);
     }
+    let Some(factor) = arguments.filter(|all| all.len() == 1).and_then(|all| all.first()) else {
+        let message = "`up` takes the share that a wait is lengthened by at most: write `up(0.3)`";
+        return Err(error(expr, message));
+    };
+    let read = |expr| value::float(expr, "jitter", "0.3");
+    scope.value("number", factor.clone(), read).map(JitterKind::Up).map(Some)
 }
 
 /// Parses what follows `jitter`, if anything.
@@ -117,10 +107,8 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
             let content;
             parenthesized!(content in input);
             let inside = content.cursor().token_stream().to_string();
-            return Err(syn::Error::new(
-                name.span(),
-                format!("write `jitter = {inside}`; the forms are {listed}"),
-            ));
+            let message = format!("write `jitter = {inside}`; the forms are {listed}");
+            return Err(error(name, message));
         }
         return Ok(JitterArg { tokens: quote!(#name), kind: JitterKind::Named(Jitter::DEFAULT) });
     }
@@ -152,8 +140,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
                 &expr,
                 Expr::Range(_) | Expr::Lit(ExprLit { lit: Lit::Str(_) | Lit::Bool(_), .. })
             ) {
-                let message = format!("unknown jitter; the forms are {listed}");
-                return Err(syn::Error::new_spanned(&expr, message));
+                return Err(error(&expr, format!("unknown jitter; the forms are {listed}")));
             }
             let read = |expr| value::float(expr, "jitter", "0.25");
             JitterKind::Factor(scope.value("number", expr, read)?)

@@ -10,7 +10,7 @@ use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, up_to_comma};
-use crate::tokens::text::token_text;
+use crate::tokens::text::short_text;
 
 /// One entry.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ pub(crate) fn list(
             |input: ParseStream| Punctuated::<_, Token![,]>::parse_terminated_with(input, matcher);
         let written = match read.parse2(entries.clone()) {
             Ok(_) if rest.is_empty() => example.to_owned(),
-            Ok(_) => token_text(&entries),
+            Ok(_) => short_text(&entries),
             Err(mut entry) => {
                 entry
                     .combine(error(option, format!("`{option}` takes a list: put it in brackets")));
@@ -165,7 +165,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         let closure = until_comma(input);
         let message = format!(
             "a function of the error goes inside `when(…)`: write `when({})`",
-            token_text(&closure)
+            short_text(&closure)
         );
         return Err(syn::Error::new_spanned(closure, message));
     }
@@ -178,10 +178,8 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if is_kind(&word) {
         if input.peek(token::Paren) {
             let arguments: TokenTree = input.parse()?;
-            return Err(syn::Error::new_spanned(
-                quote::quote!(#name #arguments),
-                format!("`{word}` takes no arguments: write `{word}`"),
-            ));
+            let message = format!("`{word}` takes no arguments: write `{word}`");
+            return Err(error(quote::quote!(#name #arguments), message));
         }
         return Ok(Matcher::Class(name));
     }
@@ -199,13 +197,8 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     let matcher = match word.as_str() {
         "pattern" => pattern(&content)?,
         "matches" => Matcher::Matches {
-            pattern: Pat::parse_multi_with_leading_vert(&content)?,
-            guard: if content.peek(Token![if]) {
-                content.parse::<Token![if]>()?;
-                Some(content.parse()?)
-            } else {
-                None
-            },
+            pattern: pattern_of_error(Pat::parse_multi_with_leading_vert(&content)?)?,
+            guard: content.parse::<Option<Token![if]>>()?.map(|_| content.parse()).transpose()?,
         },
         "when" => Matcher::When(content.parse()?),
         _ => Matcher::Ok(content.parse()?),
@@ -214,11 +207,27 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     Ok(matcher)
 }
 
+/// Rejects the pattern of a `Result`, in place of one of the error itself.
+fn pattern_of_error(pattern: Pat) -> syn::Result<Pat> {
+    let Pat::TupleStruct(result) = &pattern else { return Ok(pattern) };
+    let inside = short_text(&result.elems);
+    let message = if result.path.is_ident("Err") {
+        format!("`matches` tests the error itself: write `matches({inside})`")
+    } else if result.path.is_ident("Ok") {
+        format!(
+            "`matches` tests the error, and `ok` the value: write `ok(|value| matches!(value, {inside}))`"
+        )
+    } else {
+        return Ok(pattern);
+    };
+    Err(error(pattern, message))
+}
+
 /// The error for a word, a path or an expression that is not a matcher.
 fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let rest = until_comma(input);
     let whole = quote::quote!(#name #rest);
-    let written = token_text(&whole);
+    let written = short_text(&whole);
     let is_upper = |word: &str| word.starts_with(char::is_uppercase);
     let path = syn::parse2::<Path>(whole.clone()).ok();
     let segments = path.iter().flat_map(|path| &path.segments);
@@ -263,9 +272,8 @@ fn is_kind(word: &str) -> bool {
 
 fn pattern(input: ParseStream) -> syn::Result<Matcher> {
     let Ok(text) = input.parse::<LitStr>() else {
-        let rest = input.cursor().token_stream();
-        skip_all(input);
-        return Err(syn::Error::new_spanned(
+        let rest: TokenStream = input.parse()?;
+        return Err(error(
             rest,
             "a pattern must be a string literal, so that it can be checked at compile time, as in \
              `pattern(\"(?i)try again\")`",
@@ -273,10 +281,6 @@ fn pattern(input: ParseStream) -> syn::Result<Matcher> {
     };
     check_pattern(&text)?;
     Ok(Matcher::Pattern(text))
-}
-
-fn skip_all(input: ParseStream) {
-    let _ = input.parse::<TokenStream>();
 }
 
 #[cfg(feature = "pattern")]
@@ -287,13 +291,8 @@ fn check_pattern(text: &LitStr) -> syn::Result<()> {
             "an empty pattern matches every text: remove it, or write what to look for",
         ));
     }
-    match regex::Regex::new(&text.value()) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(syn::Error::new(
-            text.span(),
-            format!("this pattern is not a valid regular expression: {error}"),
-        )),
-    }
+    let wrong = |why| error(text, format!("this pattern is not a valid regular expression: {why}"));
+    regex::Regex::new(&text.value()).map(drop).map_err(wrong)
 }
 
 #[cfg(not(feature = "pattern"))]

@@ -12,7 +12,7 @@ use syn::{Expr, ExprLit, Ident, LitStr, Token, parenthesized};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::hygiene::quote;
-use crate::tokens::text::token_text;
+use crate::tokens::text::short_text;
 
 /// An error at the next token.
 pub(crate) fn at_next(input: ParseStream, message: impl Display) -> syn::Error {
@@ -65,7 +65,7 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
     }
     let ahead = input.fork();
     if ahead.parse::<Token![==]>().is_ok() {
-        let value = token_text(&up_to_comma(&ahead));
+        let value = short_text(&up_to_comma(&ahead));
         let message = format!("options are set with one `=`: write `{name} = {value}`");
         return Err(error(name, message));
     }
@@ -187,10 +187,10 @@ pub(crate) fn written(input: ParseStream) -> String {
     let mut tokens = up_to_comma(input).into_iter();
     match tokens.next() {
         Some(TokenTree::Punct(punct)) if matches!(punct.as_char(), '=' | ':') => {
-            token_text(&tokens.collect::<TokenStream>())
+            short_text(&tokens.collect::<TokenStream>())
         }
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
-            token_text(&group.stream())
+            short_text(&group.stream())
         }
         _ => String::new(),
     }

@@ -2,6 +2,12 @@
 
 use quote::ToTokens;
 
+/// [`token_text`] in a message, which a long text would hide: `…` in place of one.
+pub(crate) fn short_text(tokens: &impl ToTokens) -> String {
+    let text = token_text(tokens);
+    if text.len() > 100 || text.contains('\n') { "…".to_owned() } else { text }
+}
+
 /// Tokens as a person would write them, without the spaces that `to_string` inserts.
 pub(crate) fn token_text(tokens: &impl ToTokens) -> String {
     let joined = tokens

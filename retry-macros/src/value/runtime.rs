@@ -7,7 +7,7 @@ use retry_rules::foreign_names::word_here;
 use syn::{Expr, Ident};
 
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::tokens::search::{any_token, is_punct};
+use crate::tokens::search::{any_token, is_punct, is_word};
 
 /// The names in an option that have no value before the program runs, and the expressions that
 /// have been evaluated with them.
@@ -171,22 +171,25 @@ impl Scope {
 }
 
 fn is_in_parentheses(token: &TokenTree) -> bool {
-    match token {
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Parenthesis,
-        _ => false,
-    }
+    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis)
+}
+
+/// Returns whether an expression calls what const evaluation cannot: `env::var`, or `.parse()`.
+pub(crate) fn is_never_constant(expr: &Expr) -> bool {
+    any_token(expr.to_token_stream(), &|tokens, at| {
+        let before = |count| at.checked_sub(count).and_then(|at| tokens.get(at));
+        is_word(tokens.get(at), "parse") && is_punct(before(1), '.')
+            || is_word(tokens.get(at), "var") && is_word(before(3), "env")
+    })
 }
 
 /// Returns whether a word is in the form of a variable, and means nothing in an option.
 fn may_be_variable(word: &str) -> bool {
-    const KEYWORDS: [&str; 14] = [
-        "as", "false", "true", "mut", "move", "if", "else", "match", "const", "unsafe", "u32",
-        "u64", "f64", "usize",
-    ];
+    const KEYWORDS: &str = "as false true mut move if else match const unsafe u32 u64 f64 usize";
 
     let is_unlimited = word == "unlimited" || word_here(word, &["unlimited", "none"]).is_some();
     word.chars().all(|c| c.is_lowercase() || c.is_ascii_digit() || c == '_')
         && word.starts_with(|c: char| c.is_lowercase() || c == '_')
-        && !KEYWORDS.contains(&word)
+        && KEYWORDS.split(' ').all(|keyword| keyword != word)
         && !is_unlimited
 }

@@ -1,0 +1,19 @@
+//! `matches(…)` tests the error, not the `Result`.
+use retry_runtime::retry;
+
+#[derive(Debug)]
+enum Db {
+    Busy,
+}
+
+#[retry(retry_on = [matches(Err(Db::Busy))])]
+async fn of_the_error() -> Result<u32, Db> {
+    Err(Db::Busy)
+}
+
+#[retry(retry_on = [matches(Ok(0))])]
+async fn of_the_value() -> Result<u32, Db> {
+    Ok(0)
+}
+
+fn main() {}

@@ -11,8 +11,7 @@ use super::attempt::Completion;
 use super::leases::Load;
 use crate::item::record::{Counts, ItemState};
 use crate::job::error_policy::ErrorPolicy;
-use crate::job::record::Baseline;
-use crate::job::record::StopReason;
+use crate::job::record::{Baseline, StopReason};
 
 /// Items that have ended, as far as limits count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

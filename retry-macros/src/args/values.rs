@@ -47,7 +47,8 @@ impl Reading<'_> {
     /// Parses a value that belongs to the function, and not to a call.
     fn constant(&self) -> syn::Result<Expr> {
         let (expr, Self { name, example, .. }) = (self.expr()?, self);
-        if self.scope.runtime(&expr).is_none() {
+        let is_formatted = matches!(&expr, Expr::Macro(call) if call.mac.path.is_ident("format"));
+        if !is_formatted && self.scope.runtime(&expr).is_none() {
             return Ok(expr);
         }
         let message = format!(

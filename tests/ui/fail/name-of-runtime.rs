@@ -11,4 +11,9 @@ impl Client {
     }
 }
 
+#[retry(attempts = 4, name = format!("{}.get", 7))]
+async fn get() -> Result<u32, String> {
+    Ok(1)
+}
+
 fn main() {}

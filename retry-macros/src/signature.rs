@@ -330,8 +330,8 @@ pub(crate) fn unseen_failure<'t>(
         && has("send execute")
         && !has("status check check_body error_for_status error_for_status_ref")
     {
-        "a response such as a 503 is an `Ok`, which is not retried: write `.error_for_status()` (of \
-         reqwest) after the `.await?`, or pass the response to `retry_runtime::http::check`"
+        "a response such as a 503 is an `Ok`, which is not retried: `.error_for_status()` (of reqwest) \
+         after the `.await?`, or `check` of `retry_runtime::http`, makes an error of it"
     } else {
         return None;
     };

@@ -210,13 +210,11 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
 /// Rejects the pattern of a `Result`, in place of one of the error itself.
 fn pattern_of_error(pattern: Pat) -> syn::Result<Pat> {
     let Pat::TupleStruct(result) = &pattern else { return Ok(pattern) };
-    let inside = short_text(&result.elems);
     let message = if result.path.is_ident("Err") {
-        format!("`matches` tests the error itself: write `matches({inside})`")
+        let inside = short_text(&result.elems);
+        format!("`matches` tests the error itself, not the `Result`: write `{inside}`")
     } else if result.path.is_ident("Ok") {
-        format!(
-            "`matches` tests the error, and `ok` the value: write `ok(|value| matches!(value, {inside}))`"
-        )
+        "`matches` tests the error: a value is tested by `ok(|value| …)`".to_owned()
     } else {
         return Ok(pattern);
     };

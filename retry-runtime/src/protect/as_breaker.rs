@@ -15,7 +15,7 @@ use crate::test_hooks::{self, TestHooks};
 #[diagnostic::on_unimplemented(
     message = "`breaker = …` takes a `CircuitBreaker`, or a reference, an `Arc`, a `Box` or a `LazyLock` of one, not a `{Self}`",
     label = "this is not one circuit breaker",
-    note = "declare `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());`, or a field `breaker: Arc<CircuitBreaker>`, and write `breaker = DB` or `breaker = self.breaker`",
+    note = "declare `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());`, for `breaker = DB`, or a field `breaker: Arc<CircuitBreaker>`, for `breaker = self.breaker`",
     note = "a breaker needs no `Mutex`; in place of an `Option`, `BreakerConfig::new().observe_only()` makes one that rejects nothing; a second breaker belongs to a function that this one calls",
     note = "`breaker(failure_threshold = 5)` is a breaker of this function alone, `HOSTS.of(host)` the one of a key in a `Breakers<K>`; a `RetryQuota` belongs to `quota`"
 )]

@@ -50,7 +50,6 @@ pub(crate) struct Origin {
     pub(crate) file: PathBuf,
     /// This path with all links resolved when a process last began to work on the job: it identifies
     /// the file.
-    #[serde(default)]
     pub(crate) canonical: PathBuf,
     /// The mode of the file: a job cannot be resumed in another mode.
     pub(crate) mode: String,
@@ -600,7 +599,10 @@ fn limited(mut runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRun
             limits.iter().filter(|it| rate.is_none() || it.per.is_some() || it.cost.is_some());
         let rates = rates.map(|rate| rates_of(rate));
         match &limits[0].per {
-            Some(per) => runner = runner.rate_per(key(per), rates.collect::<Vec<_>>()),
+            Some(per) => {
+                let rates = rates.collect::<Vec<_>>();
+                runner = runner.rate_per(key(per), rates).key_text(&per.text);
+            }
             None => of_all.extend(rates),
         }
     }

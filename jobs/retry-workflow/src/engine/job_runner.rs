@@ -339,7 +339,7 @@ macro_rules! settings {
             most: u32,
         ) -> Self {
             let (of, bound) = (std::sync::Arc::new(key), $crate::engine::LimitBound::Concurrency(most));
-            self$(.$runner)?.options.key_limits.push($crate::engine::JobLimit { of: Some(of), bound });
+            self$(.$runner)?.options.key_limits.push($crate::engine::JobLimit { of: Some(of), bound, name: None });
             self
         }
 
@@ -617,6 +617,13 @@ impl JobRunner {
     // It shares the examples of `Workflow`, which are tested there.
     #[cfg(not(doctest))]
     settings!();
+
+    /// Names the last limit by the text of its key, by which its state is found after an edit.
+    #[doc(hidden)]
+    pub fn key_text(mut self, text: &str) -> Self {
+        self.options.key_limits.last_mut().map(|limit| limit.name.replace(text.to_owned()));
+        self
+    }
 
     pub(crate) fn set_store(&mut self, store: Arc<dyn Store>) {
         self.store = Some(store);

@@ -121,6 +121,34 @@ fn what_is_used_of_a_cost_stays_with_its_text() {
     status.says("40/d at most: 40 used, the next free start is ").says("200/d at most: 28 used");
 }
 
+/// The windows of two keys are not those of each other, whichever is written first.
+#[test]
+fn what_is_used_of_a_key_stays_with_its_text() {
+    let host = "{ per: '${item.host}', limit: 1/d }";
+    let place = place(&format!("  rate: {host}"));
+    let waits = |place: &Place| {
+        let items = place.objects(&["items", "list", "job-1", "--state", "pending"]);
+        let dues: Vec<_> = items.iter().map(|item| item["due"].clone()).collect();
+        let hour = (retry_workflow::Timestamp::now() + Duration::from_secs(3_600)).to_string();
+        (items.len() == 4 && dues.iter().all(|due| due.as_str() > Some(&hour))).then_some(dues)
+    };
+    let running = place.spawn(&["run", "job.yml"]);
+    until("the others wait", || waits(&place).is_some());
+    running.signal("INT");
+    running.ended();
+    let before = waits(&place);
+    let both = format!("[{host}, {{ per: '# ${{item.host}}', limit: 100/d }}]");
+    place.write("job.yml", &place.read("job.yml").replace(host, &both));
+    let running = place.spawn(&["resume", "job-1"]);
+    until("they wait again", || {
+        let now = waits(&place);
+        times(&place, "starts", "").len() > 3 || now.is_some() && now != before
+    });
+    running.signal("INT");
+    running.ended();
+    assert_eq!(times(&place, "starts", "").len(), 3);
+}
+
 #[test]
 fn a_rate_given_to_the_command_replaces_the_rates_of_all_items() {
     let place = place("  rate: [20/s, 2/h, { per: '${item.host}', limit: 20/s }]");

@@ -52,12 +52,15 @@ pub(crate) struct JobLimit {
     /// `None`: all items of the job share the limit.
     pub(crate) of: Option<KeyOf>,
     pub(crate) bound: LimitBound,
+    /// The text of the key, by which rates keep their state after an edit. Without one, a limit is
+    /// numbered among those of its kind.
+    pub(crate) name: Option<String>,
 }
 
 impl JobLimit {
     /// The limit of these rates.
     pub(crate) fn rates(of: Option<KeyOf>, rates: &Rates) -> Self {
-        Self { of, bound: LimitBound::Rates(Arc::new(KeyRates::new(rates))) }
+        Self { of, bound: LimitBound::Rates(Arc::new(KeyRates::new(rates))), name: None }
     }
 
     /// Returns whether the payload of an item decides how much it uses of the limit.
@@ -144,7 +147,7 @@ pub(in crate::engine) fn keys_of(limits: &[JobLimit], payload: &str) -> Result<K
     let is_read = limits.iter().any(|limit| limit.of.is_some() || limit.has_costs());
     let payload: Option<Value> = if is_read { serde_json::from_str(payload).ok() } else { None };
     let mut of_item = KeysOf::default();
-    for (limit, JobLimit { of, bound }) in limits.iter().enumerate() {
+    for (limit, JobLimit { of, bound, .. }) in limits.iter().enumerate() {
         let digest = match of {
             Some(of) => payload.as_ref().and_then(|payload| of(payload)).map(|key| fnv(&key)),
             None => Some(0),
@@ -581,8 +584,11 @@ fn has_places(limits: &[JobLimit], key: Key) -> bool {
     matches!(bound(limits, key), Some(LimitBound::Concurrency(_)))
 }
 
-/// The name of a key in the store: its limit is numbered among those of its kind.
+/// The name of a key in the store.
 fn name_of(limits: &[JobLimit], Key { limit, digest }: Key) -> String {
+    if let Some(name) = limits.get(limit).and_then(|limit| limit.name.as_ref()) {
+        return format!("rate {:016x}:{digest:016x}", fnv(name));
+    }
     let has_places = |limit| has_places(limits, Key { limit, digest });
     let is_alike = |one: &usize| has_places(*one) == has_places(limit);
     let kind = if has_places(limit) { "places" } else { "rate" };
@@ -609,8 +615,11 @@ mod tests {
     /// A worker of a job whose items have one key, their payload.
     fn worker(name: &str, bounds: &[LimitBound]) -> JobLimits {
         let of: KeyOf = Arc::new(|payload| payload.as_str().map(ToOwned::to_owned));
-        let limit =
-            |bound: &LimitBound| JobLimit { of: Some(Arc::clone(&of)), bound: bound.clone() };
+        let limit = |bound: &LimitBound| JobLimit {
+            of: Some(Arc::clone(&of)),
+            bound: bound.clone(),
+            name: None,
+        };
         JobLimits::new(&bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
     }
 

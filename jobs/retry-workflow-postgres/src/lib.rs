@@ -64,7 +64,10 @@
 //!   read-only under a running worker is waited for, as any outage; one that is read-only from the
 //!   start is refused, with the advice to name the primary. Whatever an asynchronous
 //!   standby had not yet received is done again; with `synchronous_commit` on a synchronous one,
-//!   nothing is.
+//!   nothing is. A re-drive, an edit, a purge or an update whose response to the commit was lost is
+//!   looked up by the number of its transaction. A standby that has not reached that number has
+//!   lost the change, so it is made again. One that has given the number to another transaction
+//!   reports that one: the change may then be reported as done, and lost.
 //! - **Versions.** The first program with a newer layout that opens the tables migrates them; older
 //!   ones refuse to open them from then on.
 //!

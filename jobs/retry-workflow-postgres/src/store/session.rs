@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
@@ -82,6 +83,10 @@ impl Session<'_> {
     }
 
     /// Returns the result of an earlier attempt, if it was committed.
+    ///
+    /// After a failover, an asynchronous standby that has not received the transaction may have given
+    /// its number to another one. If that is committed, the result is returned, although the change
+    /// is lost.
     pub(crate) async fn committed<T: Clone>(
         self,
         earlier: &Earlier<T>,
@@ -89,7 +94,13 @@ impl Session<'_> {
         let Some((transaction, done)) = earlier.lock().clone() else { return Ok(None) };
         loop {
             let sql = "SELECT pg_xact_status($1::text::xid8)";
-            let row = self.query_opt(sql, &[&transaction]).await?;
+            let row = match self.query_opt(sql, &[&transaction]).await {
+                // The number is in the future of a standby that has not received the transaction.
+                Err(error) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                    return Ok(None);
+                }
+                row => row?,
+            };
             match row.map_or(Ok(None), |row| column::<Option<String>>(&row, 0))?.as_deref() {
                 Some("in progress") => tokio::time::sleep(POLL_EVERY).await,
                 status => return Ok((status == Some("committed")).then_some(done)),

@@ -234,6 +234,34 @@ async fn an_alteration_with_a_lost_response_takes_effect_once() {
     assert_eq!(lost, 9);
 }
 
+/// A promoted standby knows no number that it has not reached. This server has made the first
+/// alteration; a standby that has not received it has not.
+#[tokio::test]
+async fn an_alteration_whose_number_the_server_does_not_know_is_made() {
+    let Some(place) = Place::new() else { return };
+    let sql = "CREATE SCHEMA IF NOT EXISTS behind; CREATE OR REPLACE FUNCTION \
+               behind.pg_xact_status(xid8) RETURNS text LANGUAGE sql \
+               AS 'SELECT pg_catalog.pg_xact_status(''9223372036854775807''::xid8)'";
+    execute(&place.url, sql).await;
+    let proxy = Proxy::start(&place.url).await;
+    let url = format!("{}&options=-c%20search_path%3Dbehind,pg_catalog", proxy.url);
+    let store = place.options().pool_size(1).connect(&url).await.expect("a store");
+    let items = (0..6).map(|n| NewItem::new(format!("item {n}"), "1")).collect();
+    assert_eq!(store.enqueue("job", items, at(0)).await, Ok(6));
+    let all = Selection::Items { max: 6, starts: 6 };
+    let leases = store.claim("job", "worker", at(0), all, MINUTE).await.unwrap();
+    let dead = |lease: &Lease| settlement(lease, Settled::dead(Failure::new("other", "no")));
+    store.settle(leases.iter().map(dead).collect(), Vec::new(), at(1)).await.unwrap();
+    let redrive =
+        async |max| store.alter(&Filter::job("job"), Alteration::redrive(MINUTE), max, at(2)).await;
+    // The statements are prepared.
+    assert_eq!(redrive(0).await, Ok(0));
+    proxy.lose_answer_after(2);
+    assert_eq!(redrive(2).await, Ok(2));
+    assert!(proxy.is_done());
+    assert_eq!(store.counts("job").await.unwrap().dead, 2);
+}
+
 #[tokio::test]
 async fn items_enqueued_with_a_lost_response_exist_once() {
     let Some((store, proxy, _place)) = behind_a_proxy().await else { return };

@@ -456,6 +456,28 @@ fn json_lines_csv_and_lines_are_inputs() {
     assert_eq!(of_file("x.jsonl", "1\n2\n", any).unwrap(), ["1", "2"]);
 }
 
+/// The parser would read the map as the number, or as what the text contains.
+#[test]
+fn a_key_of_the_parser_is_refused() {
+    let why = "a key that begins with `$serde_json::private::` is reserved: rename it";
+    for key in ["Number", "RawValue"] {
+        let item = format!("{{ \"id\": 1, \"n\": {{ \"$serde_json::private::{key}\": \"2\" }} }}");
+        let line = of_file("x.jsonl", &format!("{{ \"id\": 0 }}\n{item}\n"), STEP).unwrap_err();
+        assert!(line.starts_with(&format!("error: {why}\n --> x.jsonl:2:19\n")), "{line}");
+        // Wherever the blocks begin in which it is read.
+        for before in [0, 65_500, 65_510, 65_520] {
+            let long = format!("[{}{item}]", " ".repeat(before));
+            let told = of_file("x.json", &long, STEP).unwrap_err();
+            assert!(told.starts_with(&format!("error: cannot read the items: {why}")), "{told}");
+        }
+        let csv = format!("$serde_json::private::{key}\n2\n");
+        let told = of_file("x.csv", &csv, "  agent_template: { shell: x }").unwrap_err();
+        assert!(told.starts_with(&format!("error: {why}")), "{told}");
+    }
+    let text = "{ \"id\": \"a $serde_json::private::Number\" }";
+    assert_eq!(of_file("x.jsonl", text, STEP).unwrap(), ["a $serde_json::private::Number"]);
+}
+
 #[test]
 fn a_mistake_in_a_line_is_reported_with_its_place() {
     let told = of_file("x.jsonl", "{\"id\": 1}\n\n  {\"id\" 2}\n", STEP).unwrap_err();

@@ -11,6 +11,7 @@ use crate::command::arguments::{RedriveArguments, RunArguments};
 use crate::command::outcome::CommandError;
 use crate::command::run::{self, Work};
 use crate::command::screen::Screen;
+use crate::file::input::read::reserved;
 use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{DeadLetters, Failure, Filter, Operator, Redrive, Store};
@@ -139,6 +140,9 @@ async fn edit(
     let shown = file.display();
     let payload =
         payload.map_err(|error| CommandError::Usage(format!("cannot read {shown}: {error}")))?;
+    if let Some((_, why)) = reserved(&payload) {
+        return Err(CommandError::Usage(format!("{shown}: {why}")));
+    }
     let item = serde_json::from_str(&payload)
         .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
     let workflow = arguments.file.as_deref();

@@ -13,6 +13,16 @@ use serde_json::{Map, Value};
 use crate::file::item_path::ItemPath;
 use crate::yaml::span::{FileError, Source, SourceSpan};
 
+/// The beginning of keys that `serde_json` has for itself. It reads a map with such a key as a number
+/// or as the JSON in its text, so that no item can have one.
+const RESERVED: &str = "\"$serde_json::private::";
+
+/// Returns the mistake in a JSON text that has a reserved key, and its place.
+pub(crate) fn reserved(text: &str) -> Option<(usize, String)> {
+    let why = || format!("a key that begins with `{}` is reserved: rename it", &RESERVED[1..]);
+    text.find(RESERVED).map(|at| (at, why()))
+}
+
 /// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -151,6 +161,9 @@ fn sniffed(reader: &mut dyn BufRead, path: &ItemPath) -> io::Result<Format> {
 
 fn json_lines(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     each_line(input, &mut |input, position, number, text| {
+        if let Some((column, message)) = reserved(text) {
+            return Err(in_line(input, number, text, column, message).into());
+        }
         let value = serde_json::from_str(text).map_err(|error| {
             let column = error.column().saturating_sub(1).min(text.len());
             let what = if error.is_eof() {
@@ -229,6 +242,9 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     };
     let names = reader.headers().map_err(|error| wrong(&error))?.clone();
     for (at, header) in names.iter().enumerate() {
+        if let Some((_, message)) = reserved(&format!("\"{header}")) {
+            return Err(FileError::whole(&name, message).into());
+        }
         if names.iter().take(at).any(|other| other == header) {
             let message = format!(
                 "the header of this CSV names `{}` twice: name each column once",
@@ -344,11 +360,9 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd,
         }),
     };
     let DocumentWalk { was_found, list_inside, .. } = walk;
-    match end {
-        Ok(()) => Ok(InputEnd { was_found, list_inside }),
-        Err(_) if reader.get_ref().is_empty => Err(empty(&name).into()),
-        Err((error, what)) => Err(no_json(&name, is_file, &error, what).into()),
-    }
+    let failed = |(error, what)| no_json(&name, is_file, reader.get_ref(), &error, what);
+    end.map_err(failed)?;
+    Ok(InputEnd { was_found, list_inside })
 }
 
 /// Reads a whole document.
@@ -361,33 +375,31 @@ pub(crate) fn document(
     let mut deserializer = serde_json::Deserializer::from_reader(&mut reader);
     let read = serde::Deserialize::deserialize(&mut deserializer);
     let ended = read.and_then(|value| deserializer.end().map(|()| value));
-    match ended {
-        Ok(value) => Ok(value),
-        Err(_) if reader.get_ref().is_empty => Err(empty(name)),
-        Err(error) => Err(no_json(name, is_file, &error, None)),
-    }
-}
-
-fn empty(name: &Path) -> FileError {
-    let message = "this input is empty: write a list of items, or `[]` if there are none";
-    FileError::whole(name, message)
+    ended.map_err(|error| no_json(name, is_file, reader.get_ref(), &error, None))
 }
 
 /// Buffers again, because `serde_json` reads byte by byte.
 fn watched(reader: Box<dyn BufRead + Send>) -> BufReader<Watched> {
-    BufReader::with_capacity(64 * 1024, Watched { reader, is_empty: true })
+    BufReader::with_capacity(64 * 1024, Watched { reader, is_empty: true, last: Vec::new() })
 }
 
-/// Knows whether the input contained anything but blanks.
+/// Knows whether the input contained anything but blanks, and refuses [reserved] keys.
 struct Watched {
     reader: Box<dyn BufRead + Send>,
     is_empty: bool,
+    /// The last bytes, in which a reserved key may have begun.
+    last: Vec<u8>,
 }
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         self.is_empty &= buffer[..read].iter().all(u8::is_ascii_whitespace);
+        self.last.extend_from_slice(&buffer[..read]);
+        if let Some((_, message)) = reserved(&String::from_utf8_lossy(&self.last)) {
+            return Err(io::Error::other(message));
+        }
+        self.last.drain(..self.last.len().saturating_sub(RESERVED.len()));
         Ok(read)
     }
 }
@@ -399,7 +411,17 @@ fn why(error: &serde_json::Error) -> String {
     text.strip_suffix(&suffix).unwrap_or(&text).to_owned()
 }
 
-fn no_json(name: &Path, is_file: bool, error: &serde_json::Error, what: Option<&str>) -> FileError {
+fn no_json(
+    name: &Path,
+    is_file: bool,
+    read: &Watched,
+    error: &serde_json::Error,
+    what: Option<&str>,
+) -> FileError {
+    if read.is_empty {
+        let message = "this input is empty: write a list of items, or `[]` if there are none";
+        return FileError::whole(name, message);
+    }
     if error.is_io() {
         return FileError::whole(name, format!("cannot read the items: {error}"));
     }
@@ -420,36 +442,26 @@ fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize
     const BEFORE: usize = 1_000;
     const AFTER: usize = 1_000;
 
-    let mut bytes = BufReader::new(File::open(path)?).bytes();
-    let mut number = 1;
-    while number < line {
-        match bytes.next().transpose()? {
-            Some(b'\n') => number += 1,
-            Some(_) => {}
-            None => break,
-        }
+    let is_start = |byte: u8| byte & 0xC0 != 0x80;
+    let mut reader = BufReader::new(File::open(path)?);
+    for _ in 1..line {
+        reader.skip_until(b'\n')?;
     }
     let at = column.saturating_sub(1);
-    let mut kept = Vec::new();
-    let mut begin = at;
+    let begin = at.saturating_sub(BEFORE);
     let mut skipped = 0;
-    for (index, byte) in bytes.enumerate() {
-        let byte = byte?;
-        if byte == b'\n' || index > at + AFTER {
-            break;
-        }
-        let is_start = byte & 0xC0 != 0x80;
-        if index + BEFORE < at {
-            // Count characters, not bytes.
-            skipped += usize::from(is_start);
-        } else if is_start || !kept.is_empty() {
-            begin = begin.min(index);
-            kept.push(byte);
-        }
+    for byte in reader.by_ref().take(begin as u64).bytes() {
+        // Count characters, not bytes.
+        skipped += usize::from(is_start(byte?));
     }
-    let within = at.saturating_sub(begin).min(kept.len());
-    let before = String::from_utf8_lossy(&kept[..within]).into_owned();
-    let text = format!("{before}{}", String::from_utf8_lossy(&kept[within..]));
+    let mut kept = Vec::new();
+    reader.take((at - begin + AFTER) as u64).read_until(b'\n', &mut kept)?;
+    let cut = kept.iter().take_while(|byte| !is_start(**byte)).count();
+    let (before, after) =
+        kept[cut..].split_at(at.saturating_sub(begin + cut).min(kept.len() - cut));
+    let before = String::from_utf8_lossy(before).into_owned();
+    let text =
+        format!("{before}{}", String::from_utf8_lossy(after)).trim_end_matches('\n').to_owned();
     let source = Source { path: path.to_owned(), text, before: (line.saturating_sub(1), skipped) };
     Ok((source, before.len()))
 }
@@ -491,6 +503,15 @@ impl<'de> DeserializeSeed<'de> for Down<'_, '_, '_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
+}
+
+/// Values that contain no others.
+macro_rules! ignored {
+    ($($visit:ident($value:ty)),+) => {
+        $(fn $visit<E>(self, _: $value) -> Result<(), E> {
+            Ok(())
+        })+
+    };
 }
 
 impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
@@ -550,23 +571,5 @@ impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
+    ignored!(visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_f64(f64), visit_str(&str));
 }

@@ -1,8 +1,8 @@
 //! The treatment of words by the shell's builtins: the builtins that parse an argument as code, as
-//! arithmetic, or as the name of a variable. This list is complete; how other programs treat their
-//! arguments is not known here.
+//! arithmetic, or as the name of a variable. This list is complete. Of other programs, only those are
+//! known that run the command behind their options, such as `timeout`.
 
-use super::variables::controls_shell;
+use super::variables::{controls_shell, controls_shell_message, is_name};
 use super::word::Word;
 use crate::template::error::TemplateError;
 
@@ -47,8 +47,8 @@ pub(super) fn check_command(words: &[Word]) -> Effect {
     verdict
 }
 
-/// The name of the command and its index, after `command`, `builtin` and `exec`; `None` if it is
-/// known only at runtime, or if nothing is run.
+/// The name of the command and its index, after `command`, `builtin`, `exec` and programs that run
+/// a command; `None` if it is known only at runtime, or if nothing is run.
 fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a str)> {
     let mut at = 0;
     loop {
@@ -75,16 +75,17 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a st
             return None;
         }
         let name = word.text.as_str();
-        if !matches!(name, "command" | "builtin" | "exec") {
+        let Some((operands, with_argument)) = runs_command(name, last) else {
             return Some((at, name));
-        }
+        };
         at += 1;
         while let Some(option) = words.get(at).filter(|word| word.text.starts_with('-')) {
             let (text, from) = (option.text.as_str(), at);
-            at += 1;
-            if name == "exec" && text.ends_with('a') {
-                at += 1;
-            }
+            let letter = text.find(|letter| with_argument.contains(letter));
+            let is_long =
+                LONG_WITH_ARGUMENT.split(' ').any(|long| text.strip_prefix("--") == Some(long));
+            let has_argument = is_long || letter.is_some_and(|letter| letter + 1 == text.len());
+            at += 1 + usize::from(has_argument);
             if words[from..at.min(words.len())].iter().any(|word| !word.is_fixed()) {
                 verdict.refuse(&words[from..], "an option before it is not fixed: write it out");
                 return None;
@@ -97,7 +98,41 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a st
                 break;
             }
         }
+        while let Some(word) = words.get(at)
+            && let Some((variable, _)) = word.text.split_once('=')
+            && is_name(variable)
+        {
+            if controls_shell(variable) {
+                verdict.refuse(std::slice::from_ref(word), &controls_shell_message(variable));
+            }
+            at += 1;
+        }
+        at += operands;
     }
+}
+
+/// The long options of these commands that have an argument.
+const LONG_WITH_ARGUMENT: &str = "adjustment arg-file chdir class classdata delimiter error format \
+    group input kill-after max-args max-procs output signal unset user";
+
+/// For a builtin or a program that runs the command behind its options: the number of operands
+/// before it, and the letters of the options that have an argument.
+fn runs_command(name: &str, program: &str) -> Option<(usize, &'static str)> {
+    Some(match program {
+        _ if matches!(name, "command" | "builtin") => (0, ""),
+        _ if name == "exec" => (0, "a"),
+        "timeout" => (1, "ks"),
+        "env" => (0, "uC"),
+        "nice" => (0, "n"),
+        "nohup" | "setsid" => (0, ""),
+        "xargs" => (0, "adEILnPs"),
+        "sudo" | "doas" => (0, "aCDghpRrTtUu"),
+        "time" => (0, "fo"),
+        "stdbuf" => (0, "eio"),
+        "ionice" => (0, "cnPpu"),
+        "chroot" => (1, ""),
+        _ => return None,
+    })
 }
 
 /// Returns why a value must not be an argument of this command.

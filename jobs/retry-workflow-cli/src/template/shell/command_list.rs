@@ -2,7 +2,7 @@
 //! pattern, the target of a redirection.
 
 use super::builtins::check_command;
-use super::variables::{controls_shell, is_name};
+use super::variables::{controls_shell, controls_shell_message, is_name};
 use super::word::{Value, Word};
 use super::{SOCKETS, Target, reference};
 use crate::template::error::TemplateError;
@@ -289,12 +289,5 @@ pub(super) fn without_placeholders(what: &str) -> String {
         "a script with {what} cannot have placeholders: write `env: {{ ID: \"${{item.id}}\" }}` for \
          the step and `\"$ID\"` in the script, but neither `$((ID))` nor `[[ \"$ID\" -gt 1 ]]`, \
          which would run the value"
-    )
-}
-
-fn controls_shell_message(name: &str) -> String {
-    format!(
-        "the shell does more with `{name}` than store a text: assign the value to another \
-             variable"
     )
 }

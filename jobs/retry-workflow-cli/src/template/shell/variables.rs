@@ -28,6 +28,14 @@ pub(crate) fn controls_shell(name: &str) -> bool {
         || ["LD_", "DYLD_", "BASH", "EPOCH"].iter().any(|begin| name.starts_with(begin))
 }
 
+/// Returns why a value must not be assigned to such a variable.
+pub(super) fn controls_shell_message(name: &str) -> String {
+    format!(
+        "the shell does more with `{name}` than store a text: assign the value to another \
+             variable"
+    )
+}
+
 /// Returns whether this is a valid name of a variable.
 pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -2,7 +2,8 @@
 //!
 //! Each is of the target [`TARGET`], at the level `INFO`, and has the fields `user`, `action`,
 //! `object` and `count`, the number of items that changed. An [`Operator`](crate::Operator) emits
-//! one for each of its actions.
+//! one for each of its actions. One that fails once nobody waits for it, as a cancellation on the
+//! board may, has the level `ERROR`, and `error` in place of `count`.
 
 /// The target of the events.
 pub const TARGET: &str = "retry_workflow::audit";

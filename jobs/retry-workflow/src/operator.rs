@@ -8,7 +8,7 @@ use crate::item::failure::{CANCELLED, Failure};
 use crate::item::one_or_many::OneOrMany;
 use crate::item::record::{Filter, ItemState};
 use crate::job::record::{Job, Request};
-use crate::store::{Alteration, IntoStore, StoreResult};
+use crate::store::{Alteration, IntoStore, StoreError, StoreResult};
 use crate::words::{count, moment};
 
 /// The interval at which a job whose workers are to stop is polled.
@@ -72,6 +72,19 @@ impl Operator {
         let purged = self.letters.purge(filter).await?;
         audit::record(&self.user, "purge", &object(filter), purged);
         Ok(purged)
+    }
+
+    /// Emits the event of an action on a job that nobody waits for any more, and that has failed: at
+    /// the level `ERROR`, with the field `error`.
+    ///
+    /// ```
+    /// # use retry_workflow::{Operator, SqliteStore, StoreError};
+    /// let ada = Operator::new(SqliteStore::in_memory(), "ada");
+    /// ada.failed("cancel", "import-1", &StoreError::Closed);
+    /// ```
+    pub fn failed(&self, action: &str, job: &str, error: &StoreError) {
+        let (user, object) = (&self.user, format!("job {job}"));
+        tracing::error!(target: audit::TARGET, user, action, object, %error);
     }
 
     /// Requests that the workers of a job and of its parts stop, so that it can be resumed. Returns

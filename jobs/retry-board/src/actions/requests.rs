@@ -5,8 +5,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use maud::html;
 use retry_workflow::words::count;
-use retry_workflow::{Job, JobStatus};
+use retry_workflow::{Job, JobStatus, StoreError};
 use serde_json::json;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::action::{Action, Confirmation, Request, Target};
@@ -127,9 +128,17 @@ impl Request {
     async fn cancel(self) -> Result<Done, Problem> {
         let job = self.unfinished().await?.id;
         let (id, operator, meant) = (short(&job), self.operator.clone(), job.clone());
-        let cancelling = async move { timeout(PATIENCE, operator.cancel(&meant, &[])).await };
-        let skipped = match timeout(SOON, tokio::spawn(cancelling)).await {
-            Ok(Ok(Ok(skipped))) => Some(skipped?),
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(async move {
+            let late = |_| Err(StoreError::other("its workers have not stopped"));
+            let cancelled = timeout(PATIENCE, operator.cancel(&meant, &[])).await;
+            // The visitor may no longer wait.
+            if let Err(Err(error)) = answer.send(cancelled.unwrap_or_else(late)) {
+                operator.failed("cancel", &meant, &error);
+            }
+        });
+        let skipped = match timeout(SOON, answered).await {
+            Ok(Ok(skipped)) => Some(skipped?),
             _ => None,
         };
         let left = self.operator.letters().store().counts(&job).await?.leased;

@@ -427,6 +427,41 @@ async fn a_cancellation_does_not_wait_for_leases_of_other_machines() {
     assert_eq!(store.counts("night-1").await.unwrap().skipped, 9);
 }
 
+/// Nobody waits for it any more.
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_that_fails_after_its_response_is_an_event() {
+    for (is_deleted, error) in [(true, "was deleted or replaced"), (false, "have not stopped")] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = if is_deleted {
+            SqliteStore::open(folder.path().join("jobs.db")).unwrap()
+        } else {
+            SqliteStore::in_memory()
+        };
+        let app = retry_board::Board::new().allow_actions().jobs(store.clone());
+        let job = Job::create(&store, "night", None).await.unwrap();
+        store.enqueue(&job.id, vec![NewItem::new("a", "{}")], store.now()).await.unwrap();
+        let (one, long) = (Selection::Items { max: 1, starts: 1 }, Duration::from_secs(9_000));
+        store.claim("night-1", "elsewhere", store.now(), one, long).await.unwrap();
+        let (cookie, csrf) = session(&app).await;
+        let own = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+        events::collect();
+        let done = call(&app, "/api/cancel", &own, r#"{"job":"night-1"}"#).await.json();
+        assert_eq!(done["requested"], true, "{done}");
+        if is_deleted {
+            std::fs::remove_file(folder.path().join("jobs.db")).unwrap();
+        }
+        let event = loop {
+            match &events::collect()[..] {
+                [] => tokio::time::sleep(Duration::from_millis(100)).await,
+                [event] => break event.clone(),
+                several => panic!("{several:?}"),
+            }
+        };
+        assert!(event.contains("action=\"cancel\" object=\"job night-1\""), "{event}");
+        assert!(event.contains(error), "{event}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_export_can_be_imported() {
     let app = read_only().await;

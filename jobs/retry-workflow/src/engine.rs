@@ -43,7 +43,7 @@ use tokio::time::{Instant, Sleep};
 use self::attempt::{AttemptRunner, Completion};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::attempt::{catch_panic, panic_message};
-pub use self::attempt::{checkpoint, postponed};
+pub use self::attempt::{checkpoint, failed_step, postponed};
 use self::collect::Collector;
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;

@@ -163,7 +163,7 @@ pub mod work {
     pub use crate::engine::work::{
         AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome, postponement,
     };
-    pub use crate::engine::{checkpoint, postponed};
+    pub use crate::engine::{checkpoint, failed_step, postponed};
     pub use crate::item::one_or_many::{Many, One, OneOrMany};
     pub use crate::item::record::StepTime;
     #[doc(hidden)]

@@ -29,6 +29,9 @@ pub(crate) struct ItemPage {
     pub(crate) due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Timestamp>,
+    /// The step at which a re-drive from the failed step continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failed_step: Option<String>,
     /// `None` if it was purged.
     pub(crate) payload: Option<Bounded>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,7 @@ impl ItemPage {
             attempt: item.attempt,
             due: item.due,
             ended: item.ended,
+            failed_step: work::failed_step(item).as_deref().map(bounded::id),
             payload: (!item.payload.is_empty()).then(|| json(&item.payload)),
             output: item.output.as_deref().map(json),
             failure: item.failure.as_ref().map(|failure| FailureText::new(failure, SHORTER)),

@@ -50,6 +50,7 @@ fn main(context: &RequestContext, item: &ItemPage) -> Markup {
             div { dt { "attempt" } dd { (item.attempt) } }
             div { dt { "correlation id" } dd { code { (line(&item.correlation)) } } }
             @if item.priority != 0 { div { dt { "priority" } dd { (item.priority) } } }
+            @if let Some(step) = &item.failed_step { div { dt { "failed step" } dd #failed-step { (line(step)) } } }
             @if let Some(ended) = item.ended { div { dt { "ended" } dd { (time::at(ended)) } } }
             @if let Some(due) = item.due {
                 div { dt { @if item.state == ItemState::Leased { "leased until" } @else { "due" } } dd { (time::at(due)) } }

@@ -25,6 +25,7 @@ use crate::engine::work::{
 use crate::item::clock::{Clock, Timestamp};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
+use crate::item::json::is_default;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, ItemRecord, ItemState, Lease, LeaseKey, Settled, Settlement,
     StepTime,
@@ -124,8 +125,11 @@ struct ItemCheckpoint {
     /// The place where a re-drive from the failed step starts; the start of the run, after one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<Box<RawValue>>,
+    /// The run that has left it. A later one continues at its place only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    run: u32,
     /// The number of times it has failed as a probe of the breaker and was put back.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     probes: u32,
     /// The sum of the waits of this run's postponed attempts, with the whole of the last one.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
@@ -199,14 +203,46 @@ pub fn postponed(item: &ItemRecord) -> Option<AttemptRecord> {
     ItemCheckpoint::read(item.checkpoint.as_deref()).postponed.map(|row| *row)
 }
 
+/// Returns the step at which a re-drive [from the failed step](crate::Redrive::from_failed)
+/// continues an item that has failed, if its work has [named it](AttemptReport::resume_from).
+///
+/// ```
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::work::{self, AttemptReport, AttemptTimer, Reason, WorkItem};
+/// use retry_workflow::{Failure, JobRunner, SqliteStore, Store, Work};
+///
+/// struct Upload;
+///
+/// impl Work for Upload {
+///     async fn attempt(&self, _: WorkItem<'_>) -> AttemptReport {
+///         let failure = Failure::new("other", "no space");
+///         AttemptReport::failed(AttemptTimer::start(), failure, Reason::Attempts)
+///             .resume_from(r#"{ "step": "part 2", "bytes": 4096 }"#)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = SqliteStore::in_memory();
+/// let upload = JobRunner::new("upload").store(store.clone());
+/// upload.run(vec![NewItem::new("photo", "7")].into_iter(), Upload).await?;
+/// let photo = store.item("upload-1", "photo").await?.unwrap();
+/// assert_eq!(work::failed_step(&photo).as_deref(), Some("part 2"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn failed_step(item: &ItemRecord) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Place {
+        step: String,
+    }
+    let place = checkpoint(item).filter(|_| item.state.is_final())?;
+    serde_json::from_str::<Place>(&place).ok().map(|place| place.step)
+}
+
 /// An item that fails as a probe says more about the other side than about itself. After this many
 /// times, it may be the item after all.
 const MOST_PROBES: u32 = 3;
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
 
 /// Reports the outcome of an attempt to the breaker, and the wait that a server has asked for.
 fn record_outcome(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<AskedWait>) {
@@ -237,6 +273,14 @@ impl ItemCheckpoint {
     fn next(&self) -> Option<String> {
         let next = self.work.as_ref().or(self.place.as_ref()).or(self.start.as_ref());
         next.map(|next| next.get().to_owned())
+    }
+
+    /// The part of it that is left for this run.
+    fn in_run(self, run: u32) -> Self {
+        if self.run == run {
+            return self;
+        }
+        Self { start: self.work.or(self.place).or(self.start), run, ..Self::default() }
     }
 
     /// Subtracts the part of the last postponement that was not waited, because the item was made
@@ -319,7 +363,7 @@ impl AttemptRunner {
         let strikes = lease.strikes();
         let Lease { key, id, payload, correlation, run, attempt, checkpoint, .. } = lease;
         let timer = AttemptTimer::start();
-        let mut last = ItemCheckpoint::read(checkpoint.as_deref());
+        let mut last = ItemCheckpoint::read(checkpoint.as_deref()).in_run(run);
         last.end_postponement(&self.clock);
         let resume_from = last.next();
         let ItemCheckpoint { work, rounds, place, start, probes, postponed_for, postponed, .. } =
@@ -370,7 +414,7 @@ impl AttemptRunner {
                 self.finished(item, Settled::Succeeded(output), measured, None)
             }
             WorkOutcome::Skipped(failure) => {
-                self.finished(item, Settled::Skipped(Some(failure)), measured, None)
+                self.finished(item, Settled::skipped(Some(failure)), measured, None)
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::NotBegun { why, checkpoint: reached } => {
@@ -510,7 +554,8 @@ impl AttemptRunner {
             }
             OnItemFailure::Skip => {
                 event.state = ItemState::Skipped;
-                (Settled::Skipped(Some(failure)), None)
+                let checkpoint = item.place(place);
+                (Settled::Skipped { failure: Some(failure), checkpoint }, None)
             }
             action => {
                 stops = action == OnItemFailure::Stop;
@@ -584,7 +629,9 @@ impl AttemptRunner {
         wait: Option<Duration>,
     ) -> Completion {
         // The history has it already.
-        if let Settled::Dead { failure, .. } | Settled::Skipped(Some(failure)) = &mut end {
+        if let Settled::Dead { failure, .. } | Settled::Skipped { failure: Some(failure), .. } =
+            &mut end
+        {
             failure.output = None;
         }
         let LeasedItem { key, run, attempt, id, postponed, .. } = item;
@@ -639,16 +686,20 @@ struct LeasedItem {
 impl LeasedItem {
     /// The part of the checkpoint that stays the same for a whole run.
     fn left(&self) -> ItemCheckpoint {
-        let (start, postponed_for) = (self.start.clone(), self.postponed_for);
-        ItemCheckpoint { start, postponed_for, ..ItemCheckpoint::default() }
+        let Self { run, postponed_for, .. } = *self;
+        let start = self.start.clone();
+        ItemCheckpoint { start, run, postponed_for, ..ItemCheckpoint::default() }
     }
 
     /// The end as a dead letter, which a re-drive can continue at this place.
     fn dead(&self, failure: Failure, place: Option<String>) -> Settled {
-        let start = place.and_then(stored).or_else(|| self.start.clone());
-        let left = ItemCheckpoint { start, ..ItemCheckpoint::default() };
-        let checkpoint = left.start.is_some().then(|| left.write()).flatten();
-        Settled::Dead { failure, checkpoint }
+        Settled::Dead { failure, checkpoint: self.place(place) }
+    }
+
+    /// The checkpoint with which the item ends: this place, or else the start of the run.
+    fn place(&self, place: Option<String>) -> Option<String> {
+        let start = place.and_then(stored).or_else(|| self.start.clone())?;
+        ItemCheckpoint { start: Some(start), ..ItemCheckpoint::default() }.write()
     }
 }
 

@@ -116,7 +116,7 @@ impl Engine {
                 self.waiting = self.waiting.saturating_sub(1);
             }
             if let Some(failure) = self.schedule.too_late(&lease, || self.store.now()) {
-                let end = Settled::Skipped(Some(failure));
+                let end = Settled::skipped(Some(failure));
                 let skipped = Completion::not_started(lease.key, lease.id, end);
                 self.ledger.done(&skipped);
                 self.finished.push(skipped);

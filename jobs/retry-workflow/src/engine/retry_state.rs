@@ -13,7 +13,8 @@ use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 
 /// Retries with a policy across processes: the state of a failed call until its next attempt.
-/// Keep it in the checkpoint of a [`Work`](crate::Work).
+/// Keep it in the checkpoint of a [`Work`](crate::Work). The checkpoint is of this run if
+/// [`WorkItem::is_continued`](crate::work::WorkItem::is_continued) is set.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
@@ -30,7 +31,8 @@ use crate::item::failure::Failure;
 /// impl Work for Ping {
 ///     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
 ///         let timer = AttemptTimer::start();
-///         let state = item.checkpoint.and_then(|state| serde_json::from_str(&state).ok());
+///         let state = item.checkpoint.filter(|_| item.is_continued);
+///         let state = state.and_then(|state| serde_json::from_str(&state).ok());
 ///         let Err(error) = ping(item.payload).await else {
 ///             return AttemptReport::succeeded(timer, None);
 ///         };

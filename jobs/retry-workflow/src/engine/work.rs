@@ -121,8 +121,10 @@ pub struct WorkItem<'a> {
     /// [`WorkOutcome::Postponed`]: JSON; `None` in the first attempt of a run, unless it was
     /// re-driven [from the failed step](crate::Redrive::from_failed).
     pub checkpoint: Option<String>,
-    /// Set if it is what an attempt has left to the next one, not the place where a run starts.
-    pub(crate) is_continued: bool,
+    /// `true` if an attempt of this run has left the checkpoint. Otherwise the run starts there, as
+    /// after a re-drive from the failed step: with all its attempts, so a [`RetryState`] in the
+    /// checkpoint is one of an earlier run, and has to be left out.
+    pub is_continued: bool,
     /// The time that this run's [postponed](WorkOutcome::Postponed) attempts that left a record
     /// have waited. A wait that [`Job::make_due`](crate::Job::make_due) cut short counts up to
     /// then.
@@ -181,6 +183,8 @@ impl AttemptReport {
     /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its
     /// handler returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep), or after a
     /// re-drive [from the failed step](crate::Redrive::from_failed): JSON. Default: it starts over.
+    /// The text `step` of a map is shown as the name of the place: see
+    /// [`failed_step`](crate::work::failed_step).
     ///
     /// ```
     /// use retry_workflow::store::NewItem;

@@ -1,6 +1,11 @@
 //! The JSON form of items, for machines and for exchange: durations as seconds, and JSON as
 //! JSON rather than as a string that contains it.
 
+/// Returns whether a field is left out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// A [`Duration`](std::time::Duration) as a number of seconds.
 pub(crate) mod seconds {
     use std::time::Duration;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
-use crate::item::json::{embedded, seconds};
+use crate::item::json::{embedded, is_default, seconds};
 use crate::item::one_or_many::OneOrMany;
 
 /// The state of an item.
@@ -299,8 +299,13 @@ pub enum Settled {
         /// The checkpoint for a re-drive [from the failed step](crate::Redrive::from_failed).
         checkpoint: Option<String>,
     },
-    /// Skipped, for this reason if there is one.
-    Skipped(Option<Failure>),
+    /// Skipped.
+    Skipped {
+        /// The reason, if there is one.
+        failure: Option<Failure>,
+        /// The checkpoint for a re-drive [from the failed step](crate::Redrive::from_failed).
+        checkpoint: Option<String>,
+    },
     /// Put back as if it had not been claimed: pending and due, the attempt neither started nor
     /// counted.
     Released,
@@ -322,13 +327,19 @@ impl Settled {
         Self::Dead { failure, checkpoint: None }
     }
 
+    /// Creates the end of an item that is skipped, for this reason if there is one, without a
+    /// checkpoint.
+    pub const fn skipped(failure: Option<Failure>) -> Self {
+        Self::Skipped { failure, checkpoint: None }
+    }
+
     /// Returns the state that the item gets.
     pub const fn state(&self) -> ItemState {
         match self {
             Self::Succeeded(_) => ItemState::Succeeded,
             Self::RetryAt { .. } | Self::Released | Self::Deferred { .. } => ItemState::Pending,
             Self::Dead { .. } => ItemState::Dead,
-            Self::Skipped(_) => ItemState::Skipped,
+            Self::Skipped { .. } => ItemState::Skipped,
         }
     }
 
@@ -337,7 +348,7 @@ impl Settled {
         match self {
             Self::RetryAt { due, .. } | Self::Deferred { due, .. } => Some(*due),
             Self::Released => Some(now),
-            Self::Succeeded(_) | Self::Dead { .. } | Self::Skipped(_) => None,
+            Self::Succeeded(_) | Self::Dead { .. } | Self::Skipped { .. } => None,
         }
     }
 
@@ -352,7 +363,8 @@ impl Settled {
         match self {
             Self::RetryAt { checkpoint, .. }
             | Self::Deferred { checkpoint, .. }
-            | Self::Dead { checkpoint, .. } => checkpoint.as_deref(),
+            | Self::Dead { checkpoint, .. }
+            | Self::Skipped { checkpoint, .. } => checkpoint.as_deref(),
             _ => None,
         }
     }
@@ -369,7 +381,7 @@ impl Settled {
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Dead { failure, .. } => Some(failure),
-            Self::Skipped(failure) => failure.as_ref(),
+            Self::Skipped { failure, .. } => failure.as_ref(),
             _ => None,
         }
     }
@@ -578,7 +590,7 @@ pub struct ItemRecord {
     /// The id that follows it through logs; it stays the same in every re-drive.
     pub correlation: String,
     /// The priority: items with a higher priority are claimed first.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i8,
     /// Its state.
     pub state: ItemState,
@@ -590,7 +602,7 @@ pub struct ItemRecord {
     /// The time at which it is due, while it is pending; the end of its lease, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// The checkpoint that its last attempt left, unless it has succeeded or was skipped: JSON.
+    /// The checkpoint that its last attempt left, unless it has succeeded: JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The time at which it ended.
@@ -605,12 +617,6 @@ pub struct ItemRecord {
     /// Its attempts in all runs, oldest first. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<AttemptRecord>,
-}
-
-// By reference: that is how serde asks.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-const fn is_zero(priority: &i8) -> bool {
-    *priority == 0
 }
 
 impl ItemRecord {

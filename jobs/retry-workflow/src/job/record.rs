@@ -790,7 +790,14 @@ impl Job {
                 let now = store.now();
                 let left = store.claim(id, "cancel", now, selection, SKIP_LEASE).await?;
                 let skip = |lease: Lease| {
-                    Settlement::new(lease.key, Settled::Skipped(Some(why.clone())), Vec::new())
+                    Settlement::new(
+                        lease.key,
+                        Settled::Skipped {
+                            failure: Some(why.clone()),
+                            checkpoint: lease.checkpoint,
+                        },
+                        Vec::new(),
+                    )
                 };
                 let skipped: Vec<_> = left.into_iter().map(skip).collect();
                 if skipped.is_empty() {

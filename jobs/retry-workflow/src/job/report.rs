@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::LATE;
-use crate::item::json::seconds;
+use crate::item::json::{is_default, seconds};
 use crate::item::record::{Counts, Filter, ItemState};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::Group;
@@ -78,12 +78,12 @@ pub struct JobReport {
     pub patterns: Vec<Pattern>,
     /// The number of items of the input that had succeeded in this job before this process worked
     /// on it, and were not run again.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub already_done: u64,
     /// The number of items of the input whose payload differs from the one that this job got
     /// earlier, and keeps. Items that have failed are not compared, because they may have been
     /// edited.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub changed: u64,
     /// The number of groups, including the omitted ones.
     #[serde(skip)]
@@ -92,11 +92,6 @@ pub struct JobReport {
     unit: Unit,
     #[serde(skip)]
     expected: Option<u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A longer list of groups would not be read.

@@ -26,8 +26,7 @@ impl ItemRecord {
             self.state = ItemState::Pending;
         }
         self.due = (self.state == ItemState::Pending).then_some(now);
-        self.checkpoint =
-            self.checkpoint.filter(|_| matches!(self.state, ItemState::Pending | ItemState::Dead));
+        self.checkpoint = self.checkpoint.filter(|_| self.state != ItemState::Succeeded);
         self.ended = self.state.is_final().then(|| self.ended.unwrap_or(now));
         self.output = self.output.filter(|_| self.state == ItemState::Succeeded);
         self.failure =

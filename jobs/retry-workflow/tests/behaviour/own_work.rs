@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use retry_workflow::job::{BreakerRecord, State};
 use retry_workflow::store::{AttemptOutcome, NewItem, Selection};
-use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
+use retry_workflow::work::{
+    AttemptReport, AttemptTimer, Reason, RetryState, WorkItem, WorkOutcome,
+};
 use retry_workflow::{
     BreakerConfig, DeadLetters, ErrorPolicy, Failure, Filter, Graph, ItemContext, ItemState, Job,
-    JobEvent, JobRunner, JobStatus, OnItemFailure, Output, Policy, Rate, Redrive, Source,
-    SqliteStore, StopReason, Store, Work, Workflow, WorkflowError, keyed,
+    JobEvent, JobRunner, JobStatus, OnItemFailure, Operator, Output, Policy, Rate, Redrive,
+    Retrier, Source, SqliteStore, StopReason, Store, Work, Workflow, WorkflowError, keyed,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
@@ -253,7 +255,8 @@ async fn places_of_runs(action: OnItemFailure, from_failed: bool) -> String {
         runner.job_id("places-1").run(items(&["a"]), fails_at_each_place(&seen)).await.unwrap();
         seen.lock().unwrap().push("|".to_owned());
         let redrive = Redrive::new().from_failed(from_failed);
-        DeadLetters::new(store.clone()).retry(Filter::job("places-1"), redrive).await.unwrap()
+        let failed = Filter::job("places-1").states([ItemState::Dead, ItemState::Skipped]);
+        DeadLetters::new(store.clone()).retry(failed, redrive).await.unwrap()
     };
     while run().await > 0 && seen.lock().unwrap().len() < 8 {}
     let seen: &Mutex<Vec<String>> = &seen;
@@ -331,6 +334,67 @@ async fn an_item_that_dies_without_an_attempt_is_redriven_from_where_it_waited()
         let steps: Vec<_> = history.iter().filter_map(|record| record.step.as_deref()).collect();
         assert_eq!(steps, ["part 1", "part 2"], "{class}");
     }
+}
+
+/// Work that fails three times in a run, and then for good.
+fn fails_for_good(calls: &Arc<AtomicU32>) -> impl Work + use<> {
+    let calls = Arc::clone(calls);
+    let retrier = Retrier::new(Policy::new().attempts(3).initial_delay(Duration::from_secs(20)));
+    Does(move |item: WorkItem<'_>| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        let timer = AttemptTimer::start();
+        let state = item.checkpoint.filter(|_| item.is_continued);
+        let state = state.map(|state| serde_json::from_str(&state).unwrap());
+        let failure = Failure::new("other", "down");
+        let worker = item.context.worker();
+        let next = RetryState::decide(state, &retrier, worker, Ok(&"down"), &failure, None);
+        AttemptReport::new(next.into_outcome(failure.clone())).record(timer.failed(failure))
+    })
+}
+
+/// The checkpoint is that of an earlier run.
+#[tokio::test(start_paused = true)]
+async fn a_retry_state_of_an_earlier_run_uses_up_no_attempt() {
+    for is_cancelled in [false, true] {
+        let (store, calls) = (SqliteStore::in_memory(), Arc::default());
+        let runner = || JobRunner::new("call").store(store.clone());
+        let first = runner().run(items(&["a"]), fails_for_good(&calls));
+        tokio::time::timeout(Duration::from_secs(21), first).await.unwrap_err();
+        if is_cancelled {
+            let ada = Operator::new(store.clone(), "ada");
+            assert_eq!(ada.cancel_items("call-1", ["a"]).await, Ok(1));
+            let letters = DeadLetters::new(store.clone());
+            let cancelled = Filter::job("call-1").class("cancelled").states(ItemState::ALL);
+            let from_failed = Redrive::new().from_failed(true);
+            assert_eq!(letters.retry(cancelled, from_failed).await, Ok(1));
+        } else {
+            kill_workers(&store, "call-1").await;
+            runner().resume("call-1", fails_for_good(&calls)).await.unwrap();
+            redrive_from_failed(&store, "call-1").await;
+        }
+        assert_eq!(calls.swap(0, Ordering::Relaxed), 2);
+        let report = runner().resume("call-1", fails_for_good(&calls)).await.unwrap();
+        assert_eq!((&*report.groups[0].class, calls.load(Ordering::Relaxed)), ("other", 3));
+    }
+}
+
+/// What the policy skips, and what is cancelled while it waits, keeps its place.
+#[tokio::test(start_paused = true)]
+async fn a_skipped_item_is_re_driven_from_where_it_failed() {
+    assert_eq!(places_of_runs(OnItemFailure::Skip, true).await, "0 | 1 | 2 | 3 |");
+    assert_eq!(places_of_runs(OnItemFailure::Skip, false).await, "0 | 0 | 0 | 0 |");
+    let (store, seen) = (SqliteStore::in_memory(), Arc::default());
+    let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::RetryStep);
+    let runner = || JobRunner::new("places").store(store.clone()).error_policy(policy.clone());
+    let first = runner().run(items(&["a"]), fails_at_each_place(&seen));
+    tokio::time::timeout(Duration::from_millis(500), first).await.unwrap_err();
+    assert_eq!(Job::cancel(&store, "places-1").await, Ok(1));
+    let from_failed = Redrive::new().from_failed(true);
+    let cancelled = Filter::job("places-1").states([ItemState::Skipped]);
+    DeadLetters::new(store.clone()).retry(cancelled, from_failed).await.unwrap();
+    runner().resume("places-1", fails_at_each_place(&seen)).await.unwrap();
+    let seen: &Mutex<Vec<String>> = &seen;
+    assert_eq!(seen.lock().unwrap().join(" "), "0 1 2 3");
 }
 
 /// A closure has no place to continue at, and its retries are those of a run.

@@ -348,8 +348,9 @@ impl Model {
                 (seen.state, seen.failure) = (ItemState::Dead, Some(failure));
                 seen.checkpoint = checkpoint;
             }
-            Settled::Skipped(failure) => {
+            Settled::Skipped { failure, checkpoint } => {
                 (seen.state, seen.failure) = (ItemState::Skipped, failure);
+                seen.checkpoint = checkpoint;
             }
             Settled::RetryAt { due, checkpoint: told } => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(due), None);
@@ -630,7 +631,10 @@ impl<S: Store> Stage<S> {
                     failure: failure(which),
                     checkpoint: (which % 2 == 0).then(|| format!("{which}")),
                 },
-                End::Skipped(which) => Settled::Skipped(which.map(failure)),
+                End::Skipped(which) => Settled::Skipped {
+                    failure: which.map(failure),
+                    checkpoint: which.map(|which| format!("{which}")),
+                },
                 End::Released => Settled::Released,
                 End::DeferredBy(wait) => Settled::Deferred {
                     due: at(self.now + wait),

@@ -82,6 +82,9 @@ fn text(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
     if let Some(ended) = item.ended {
         screen.line(format_args!("ended        {}", moment(ended)))?;
     }
+    if let Some(step) = work::failed_step(item) {
+        screen.line(format_args!("continues    at {}, with --from-failed", one_line(&step)))?;
+    }
     if let Some(failure) = &item.failure {
         screen.line(format_args!(
             "signature    {}  {}",

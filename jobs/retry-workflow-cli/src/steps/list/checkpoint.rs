@@ -23,13 +23,14 @@ pub(super) struct Checkpoint {
     /// The step after them, if it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) begun: Option<BegunStep>,
-    #[serde(default)]
+    /// The name of the step that comes next, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) step: Option<String>,
     pub(super) outputs: StepOutputs,
     /// The running time of the steps so far.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub(super) ran: Duration,
     /// The run that has stopped here.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) run: u32,
     /// The attempt that has stopped here, if its commands have written output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +46,6 @@ pub(super) struct BegunStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) retry_state: Option<RetryState>,
     /// The number of times the step's repair has run.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) repairs: u32,
     /// The command has ended, and the list that follows it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,11 +66,6 @@ pub(super) struct StepFailure {
     reason: String,
     /// The output of the failed attempt.
     pub(super) output: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Checkpoint {
@@ -111,7 +106,8 @@ impl Checkpoint {
 
     /// A list that has come to the step at this place.
     pub(super) fn at(steps: &Steps, at: usize) -> Self {
-        Self { done: steps.0.iter().take(at).map(Step::id).collect(), ..Self::default() }
+        let step = steps.0.get(at).map(|step| step.label.clone());
+        Self { done: steps.0.iter().take(at).map(Step::id).collect(), step, ..Self::default() }
     }
 
     /// The same, when that step has begun; with the list that follows it, if its command has ended.
@@ -122,13 +118,20 @@ impl Checkpoint {
         retry_state: Option<RetryState>,
         inner: Option<InnerList>,
     ) -> Self {
-        let begun = steps.0.get(at).map(|step| BegunStep {
+        let (next, at) = (steps.0.get(at), Self::at(steps, at));
+        let step = match &inner {
+            Some(InnerList::Succeeded { checkpoint: Self { step: Some(inner), .. } }) => {
+                at.step.map(|step| format!("{inner} of `on_success` of {step}"))
+            }
+            _ => at.step,
+        };
+        let begun = next.map(|step| BegunStep {
             id: step.command_id(),
             retry_state,
             repairs,
             inner: inner.map(Box::new),
         });
-        Self { begun, ..Self::at(steps, at) }
+        Self { done: at.done, begun, step, ..Self::default() }
     }
 
     /// Checks that these steps, which may have been edited since, can continue from here.

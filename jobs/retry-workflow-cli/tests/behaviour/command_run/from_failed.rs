@@ -47,6 +47,26 @@ fn finished_steps_do_not_run_again_and_their_captures_are_known() {
 }
 
 #[test]
+fn a_cancelled_item_continues_where_it_waited_and_shows_the_step() {
+    for store in stores() {
+        let ship = format!("{{ {SHIP}, retry_config: {{ attempts: 3, initial_delay: 20s }} }}");
+        let place = Place::with(&workflow(&[PAY, &ship, MAIL])).items(&["a"]).on(store);
+        let running = place.spawn(&["run", "job.yml"]);
+        until("the item waits", || {
+            let items = place.ran(&["items", "list", "job-1", "--json"]).out;
+            items.contains("pending") && items.contains("checkpoint")
+        });
+        place.ends(0, &["items", "cancel", "job-1", "a"]);
+        assert_eq!(running.ended().code, Some(3));
+        place.ends(0, &["items", "show", "a"]).says("continues    at step 2, with --from-failed");
+        place.write("repaired-a", "");
+        assert_eq!(redriven(&place, 0, &["--class", "cancelled"]), "ship r-a r-a\nmail r-a\n");
+        let shown = place.ends(0, &["items", "show", "a"]);
+        assert!(!shown.out.contains("--from-failed"), "{shown:#?}");
+    }
+}
+
+#[test]
 fn a_plain_re_drive_begins_at_the_first_step() {
     let place = died(&workflow(&[PAY, SHIP, MAIL]), &["a"]);
     place.write("repaired-a", "");
@@ -117,6 +137,9 @@ fn another_payload_and_the_place_of_the_old_one_exclude_each_other() {
     place.write("new.json", r#"{ "id": "b" }"#);
     let both = [&RETRY[..], &["--item", "a", "--edit", "new.json"]].concat();
     place.ends(2, &both).says("'--from-failed' cannot be used with '--edit <FILE>'");
+    place.write("new.json", r#"{ "id": "a", "n": { "$serde_json::private::Number": "1" } }"#);
+    let edit = ["dlq", "retry", "job-1", "--item", "a", "--edit", "new.json"];
+    place.ends(2, &edit).says("a key that begins with `$serde_json::private::` is reserved");
     assert_eq!(place.object(&["items", "show", "a"])["payload"]["id"], "a");
 }
 
@@ -183,6 +206,9 @@ fn a_list_inside_on_success_is_continued_with() {
                { shell: 'echo first >> log; echo f', capture: first }, \
                { shell: 'echo second ${receipt} ${first} >> log; [ -e repaired-a ]' }] }";
     let place = died(&workflow(&[pay, MAIL]), &["a"]);
+    place
+        .ends(0, &["dlq", "show", "a"])
+        .says("continues    at step 2 of `on_success` of step 1, with --from-failed");
     assert_eq!(redriven(&place, 3, &[]), "second r f\n");
     place.write("repaired-a", "");
     assert_eq!(redriven(&place, 0, &[]), "second r f\nmail r\n");

@@ -160,7 +160,7 @@ async fn alter_in_all(
 const SKIPPED: &str = "\
 skipped AS (
     UPDATE @states s SET state = 4, due = NULL, ended = @NOW::bigint, lost = 0, dropped = 0,
-        claim_rank = s.claim_rank & -4, checkpoint = NULL
+        claim_rank = s.claim_rank & -4
     FROM meant m WHERE s.item = m.item
 ), failed AS (
     INSERT INTO @failures (item, job, ended, state, class, signature, failure)

@@ -22,7 +22,6 @@ const FURTHEST: Duration = Duration::from_secs(60);
 pub(crate) struct Window {
     pub(crate) limit: Rate,
     /// The starts, or the sums of their costs, by the end of their slot in microseconds.
-    #[serde(default)]
     pub(crate) used: BTreeMap<i64, u64>,
     /// The first item that has not fitted. It keeps its room: no other one starts before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

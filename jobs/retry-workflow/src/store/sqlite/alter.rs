@@ -206,7 +206,7 @@ fn edit(tx: &mut Transaction<'_>, numbers: &[i64], payload: &str) -> Result<()> 
 fn skip(tx: &mut Transaction<'_>, numbers: &[i64], why: &Failure, now: Timestamp) -> Result<()> {
     let mut skip = tx.prepare(
         "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
-         claim_rank = claim_rank & -4, checkpoint = NULL WHERE item = ?1",
+         claim_rank = claim_rank & -4 WHERE item = ?1",
     )?;
     for &item in numbers {
         let (job, from) = job_and_state(tx, item)?;

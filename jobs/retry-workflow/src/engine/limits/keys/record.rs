@@ -14,6 +14,7 @@ use super::{
     has_places, is_of_job, name_of,
 };
 use crate::item::clock::{Timestamp, micros};
+use crate::item::json::is_default;
 use crate::job::rate::Rate;
 use crate::job::rate_record::RateRecord;
 use crate::job::rate_record::window::Window;
@@ -80,7 +81,6 @@ type Workers = BTreeMap<String, Timestamp>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::engine) struct KeyState {
     /// The limit that this is for.
-    #[serde(default)]
     bound: String,
     /// The rate at which starts are spread evenly.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -109,10 +109,6 @@ pub(in crate::engine) struct KeyState {
     /// The time that items run, in microseconds; 0 if none has ended.
     #[serde(default, skip_serializing_if = "is_default")]
     takes: i64,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 impl KeyState {

@@ -616,10 +616,8 @@ fn print_reports(
     if stopped {
         let (flag, id) = (&screen.flag, argument(&job.job.id));
         screen.line(format!("to resume: retry-workflow{flag} resume {id}{again}"))?;
-        if job.more_groups() > 0 {
-            what_is_left(job, screen)?;
-        }
-    } else {
+    }
+    if !stopped || job.more_groups() > 0 {
         what_is_left(job, screen)?;
     }
     Ok(exit)

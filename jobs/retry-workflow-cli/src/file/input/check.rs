@@ -105,14 +105,14 @@ pub(crate) type ItemNumber<'a> = (&'a ItemText, &'static str, RangeInclusive<i12
 /// A problem with the first item that has it, and how many items have it.
 struct Problem {
     span: SourceSpan,
-    /// The predicates of one other item and of several that have it: "has an empty id".
-    others: (&'static str, &'static str),
+    /// The property that other items with the problem have: "an empty id".
+    others: &'static str,
     first: Option<String>,
     count: u64,
 }
 
 impl Problem {
-    fn new(span: SourceSpan, others: (&'static str, &'static str)) -> Self {
+    fn new(span: SourceSpan, others: &'static str) -> Self {
         Self { span, others, first: None, count: 0 }
     }
 
@@ -122,11 +122,11 @@ impl Problem {
     }
 
     fn mistake(&self) -> Option<Mistake> {
-        let (first, (one, many)) = (self.first.as_ref()?, self.others);
+        let (first, others) = (self.first.as_ref()?, self.others);
         let message = match self.count {
             1 => first.clone(),
-            2 => format!("{first}; 1 more item {one}"),
-            count => format!("{first}; {} more items {many}", count - 1),
+            2 => format!("{first}; 1 more item has {others}"),
+            count => format!("{first}; {} more items have {others}", count - 1),
         };
         Some(Mistake { message, span: Some(self.span) })
     }
@@ -142,8 +142,12 @@ impl<'a> ItemChecker<'a> {
     ) -> Self {
         let ids = template.map_or(input, |id| id.span);
         let lacking = placeholders.iter().filter_map(|placeholder| match &placeholder.meaning {
-            Meaning::Item(path) => Some((&**path, Problem::new(placeholder.span, ("", "")))),
+            Meaning::Item(path) => Some((&**path, Problem::new(placeholder.span, ""))),
             _ => None,
+        });
+        let numbers = numbers.into_iter().map(|number| {
+            let invalid = Problem::new(number.0.span, "one like that");
+            (invalid, number)
         });
         Self {
             name,
@@ -155,21 +159,10 @@ impl<'a> ItemChecker<'a> {
             known: HashMap::new(),
             odd: None,
             lacking: lacking.collect(),
-            same: Problem::new(
-                ids,
-                ("has the id of an earlier item", "have the id of an earlier item"),
-            ),
-            empty: Problem::new(ids, ("has an empty id", "have an empty id")),
-            failed: Problem::new(ids, ("has an id like that", "have an id like that")),
-            numbers: numbers
-                .into_iter()
-                .map(|number| {
-                    (
-                        Problem::new(number.0.span, ("has one like that", "have one like that")),
-                        number,
-                    )
-                })
-                .collect(),
+            same: Problem::new(ids, "the id of an earlier item"),
+            empty: Problem::new(ids, "an empty id"),
+            failed: Problem::new(ids, "an id like that"),
+            numbers: numbers.collect(),
         }
     }
 

@@ -117,16 +117,13 @@ impl Selection {
         let directions: Arc<[bool]> = self.sort_by.iter().map(|key| key.descends).collect();
         let most = self.max_items.map(|most| most.saturating_add(self.offset));
         let mut kinds: Vec<Option<(&str, u64)>> = vec![None; self.sort_by.len()];
-        let spool_failed = |error: &io::Error| {
-            FileError::at(
-                source,
-                self.sort_span,
-                format!("cannot sort in a temporary file: {error}"),
-            )
+        let spool_failed = |error: io::Error| {
+            let message = format!("cannot sort in a temporary file: {error}");
+            FileError::at(source, self.sort_span, message)
         };
         let mut order = match most.filter(|most| *most <= HELD) {
             Some(most) => Order::Held(most, BinaryHeap::new()),
-            None => Order::Spooled(Spool::new().map_err(|error| spool_failed(&error))?, Vec::new()),
+            None => Order::Spooled(Spool::new().map_err(spool_failed)?, Vec::new()),
         };
         let end = read(&mut |item| {
             if !picked(&item)? {
@@ -142,14 +139,8 @@ impl Selection {
                 }
                 keys.push(value);
             }
-            let (position, place) = (item.position, item.place);
-            let entry = |held| SortEntry {
-                keys,
-                directions: Arc::clone(&directions),
-                position,
-                place,
-                held,
-            };
+            let (position, place, directions) = (item.position, item.place, directions.clone());
+            let entry = |held| SortEntry { keys, directions, position, place, held };
             match &mut order {
                 Order::Held(most, heap) => {
                     heap.push(entry(Held::Value(item.value)));
@@ -158,7 +149,7 @@ impl Selection {
                     }
                 }
                 Order::Spooled(spool, entries) => {
-                    let held = spool.put(&item.value).map_err(|error| spool_failed(&error))?;
+                    let held = spool.put(&item.value).map_err(spool_failed)?;
                     entries.push(entry(held));
                 }
             }
@@ -176,9 +167,7 @@ impl Selection {
         {
             let value = match (held, &mut spool) {
                 (Held::Value(value), _) => value,
-                (Held::At(from, len), Some(spool)) => {
-                    spool.get(from, len).map_err(|error| spool_failed(&error))?
-                }
+                (Held::At(from, len), Some(spool)) => spool.get(from, len).map_err(spool_failed)?,
                 (Held::At(..), None) => continue,
             };
             match each(Item { position, place, value }) {

@@ -83,7 +83,13 @@ pub use crate::__private::{
     SharedConstant, call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
 };
 #[doc(hidden)]
+pub use crate::call::cancel::CancelSignal;
+#[doc(hidden)]
+pub use crate::call::runtime::{Delay, MaybeBound, Number, WholeNumber, policy_source::AsPolicy};
+#[doc(hidden)]
 pub use crate::outcome::{Nothing, SyncResult};
+#[doc(hidden)]
+pub use crate::protect::{breakers::FamilyKey, shared::IntoShared};
 
 /// Retries a closure with a policy known at runtime.
 ///

@@ -13,7 +13,7 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, is_one_of, mentions};
+use crate::tokens::search::{any_token, is_word, mentions};
 
 /// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
 const MAKE_ASYNC: &str =
@@ -307,6 +307,9 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
 }
 
+/// Names in a body that tests the status of a response.
+const STATUS: &str = "status check check_body error_for_status error_for_status_ref";
+
 /// The type of a success that may contain a failure, which no matcher of errors sees, and a warning
 /// about it.
 pub(crate) fn unseen_failure<'t>(
@@ -317,19 +320,16 @@ pub(crate) fn unseen_failure<'t>(
     let mut types = types::type_arguments(types::segment(declared, "Result")?);
     let (value, error) = (types.next()?, types.next()?);
     let is = |ty, name| types::segment(ty, name).is_some();
-    let has = |words| {
-        any_token(
-            body.stream(),
-            &|tokens, at| matches!(&tokens[at], TokenTree::Ident(word) if is_one_of(word, words)),
-        )
-    };
+    // As reqwest has it; a `send` of one's own, with arguments, may test the status.
+    let sends = any_token(body.stream(), &|tokens, at| {
+        is_word(tokens.get(at), "send")
+            && matches!(tokens.get(at + 1), Some(TokenTree::Group(none)) if none.stream().is_empty())
+    });
+    let tests_status = |word: &str| STATUS.split(' ').any(|name| name == word);
     let warning = if is(value, "Result") && (is(error, "Elapsed") || is(error, "JoinError")) {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result` (`timeout \
          = \"1s\"` among the options limits each attempt), or add `ok(Result::is_err)` to `retry_on`"
-    } else if is(value, "Response")
-        && has("send execute")
-        && !has("status check check_body error_for_status error_for_status_ref")
-    {
+    } else if is(value, "Response") && sends && !mentions(body.stream(), &tests_status) {
         "a response such as a 503 is an `Ok`, which is not retried: `.error_for_status()` (of reqwest) \
          after the `.await?`, or `check` of `retry_runtime::http`, makes an error of it"
     } else {

@@ -45,9 +45,9 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     for (at, token) in tokens.iter().enumerate() {
         // `receiver.await`, `receiver.into()`
         if let [before @ .., name @ TokenTree::Ident(_)] = &tokens[..at] {
-            let consumes = |method: &TokenTree| matches!(method, TokenTree::Ident(method) if is_one_of(method, CONSUMING));
+            let method = tokens.get(at + 1).filter(|_| is_punct(Some(token), '.'));
             let is_consumed =
-                is_punct(Some(token), '.') && tokens.get(at + 1).is_some_and(consumes);
+                matches!(method, Some(TokenTree::Ident(name)) if is_one_of(name, CONSUMING));
             let is_member = [':', '.'].iter().any(|mark| is_punct(before.last(), *mark));
             if is_consumed && !is_member {
                 found(slice::from_ref(name));

@@ -45,4 +45,17 @@ async fn checked(client: &reqwest::Client) -> Result<reqwest::Response, reqwest:
     client.get("http://localhost").send().await?.error_for_status()
 }
 
+struct Api;
+
+impl Api {
+    async fn send(&self, _: u32) -> Result<reqwest::Response, reqwest::Error> {
+        reqwest::get("http://localhost").await?.error_for_status()
+    }
+}
+
+#[retry(retry_on = [server_error])]
+async fn checked_elsewhere(api: &Api) -> Result<reqwest::Response, reqwest::Error> {
+    api.send(7).await
+}
+
 fn main() {}

@@ -53,7 +53,7 @@ fn library(path: &str) -> String {
     }
 }
 
-fn is_heading(line: &str) -> bool {
+pub(crate) fn is_heading(line: &str) -> bool {
     ["error", "warning"]
         .iter()
         .any(|kind| line.strip_prefix(kind).is_some_and(|rest| rest.starts_with([':', '['])))

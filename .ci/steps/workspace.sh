@@ -13,10 +13,10 @@ step_test() {
     documented_cmd cargo test --workspace
 }
 
-declare_step starved "postgres curl faketime" "by hand: the behaviour of jobs and the command, with a seventh of each processor"
+declare_step starved "postgres pgbouncer curl faketime" "by hand: the behaviour of jobs, their stores and the command, with a seventh of each processor"
 # A test that waits for a time instead of a condition fails here sooner than elsewhere.
 step_starved() {
-    local step=$BASHPID tests=(cargo test -p retry-workflow -p retry-workflow-cli --test behaviour)
+    local step=$BASHPID tests=(cargo test -p retry-workflow -p retry-workflow-postgres -p retry-workflow-cli --test behaviour)
     cmd "${tests[@]}" --no-run
     # Two loops per processor, which end with this step; three times the weight of the tests each.
     for _ in $(seq $((2 * $(getconf _NPROCESSORS_ONLN)))); do

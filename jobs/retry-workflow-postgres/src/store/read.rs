@@ -5,8 +5,9 @@ use std::pin::pin;
 
 use futures_core::Stream as _;
 use retry_workflow::store::{Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page, sql};
-use retry_workflow::{Filter, ItemRecord};
+use retry_workflow::{Filter, ItemRecord, Timestamp};
 
+use super::cursors::ClaimCursor;
 use super::layout::LEVELS;
 use super::selection::FilteredItems;
 use super::session::{Session, Values};
@@ -20,7 +21,13 @@ const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 /// Selects when the next waiting item can be claimed: new (0), a suspect (1), or begun (2).
 const NEXT: &str = "(SELECT min(n.due) FROM levels l CROSS JOIN LATERAL (\
      SELECT s.due FROM @states s WHERE s.job = $1 AND s.claim_rank = 4 * l.priority + # \
-     AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1) n)";
+     AND s.due IS NOT NULL AND s.due < 9223372036854775807 @AMONG ORDER BY s.due, s.item LIMIT 1) n)";
+
+/// Items after the cursors in parameters 4 and 5.
+const AFTER_NEW: &str = "AND (s.due, s.item) > (($4::bigint[])[l.level], ($5::bigint[])[l.level])";
+/// Items after the cursors in parameters 6 and 7.
+const AFTER_BEGUN: &str =
+    "AND (s.due, s.item) > (($6::bigint[])[l.level], ($7::bigint[])[l.level])";
 
 pub(crate) async fn overview(
     session: Session<'_>,
@@ -29,27 +36,55 @@ pub(crate) async fn overview(
 ) -> PostgresResult<Overview> {
     session.shared.clock.renew(session.client).await?;
     let Some(job) = session.find_job(job).await? else { return Ok(Overview::default()) };
+    let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
+    let (near, now) = (session.shared.cursors.of(job), session.shared.clock.now());
+    // As long as something is due after what has been claimed, it does not matter what comes before
+    // or later. To find that out takes a scan of all that was claimed since the last vacuum.
+    let (overview, next) = overview_after(session, job, most, &near, now).await?;
+    if next.is_some() {
+        return Ok(overview);
+    }
+    let beginning = ClaimCursor::BEGINNING;
+    let (overview, next) = overview_after(session, job, most, &beginning, Timestamp::NEVER).await?;
+    if let Some(missed) = next.filter(|next| *next <= now) {
+        session.shared.cursors.rewind_to(missed.as_micros());
+    }
+    Ok(overview)
+}
+
+/// The overview of items after this cursor and due by this time, and when the first of them is due
+/// that is no suspect.
+async fn overview_after(
+    session: Session<'_>,
+    job: i64,
+    most_waiting: i64,
+    cursor: &ClaimCursor,
+    due: Timestamp,
+) -> PostgresResult<(Overview, Option<Timestamp>)> {
+    let next = |queue, among: &str| NEXT.replace('#', queue).replace("@AMONG", among);
     let sql = format!(
         "WITH {LEVELS} SELECT {}, least({}, {}), {}, (SELECT count(*) FROM (\
              SELECT 1 FROM levels l JOIN @states s ON s.claim_rank = 4 * l.priority \
-             WHERE s.job = $1 AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 \
+             WHERE s.job = $1 AND s.due IS NOT NULL {AFTER_NEW} AND s.state = 0 AND s.run = 0 \
              AND s.attempt = 0 LIMIT $2::bigint) w) \
          FROM @counts WHERE job = $1 HAVING count(*) > 0",
         sums(),
-        NEXT.replace('#', "0"),
-        NEXT.replace('#', "2"),
-        NEXT.replace('#', "1"),
+        next("0", &format!("AND s.due <= $3::bigint {AFTER_NEW}")),
+        next("2", &format!("AND s.due <= $3::bigint {AFTER_BEGUN}")),
+        next("1", ""),
     );
-    let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
-    let row = session.query_opt(&sql, &[&job, &most]).await?;
-    let Some(row) = row else { return Ok(Overview::default()) };
+    let (new, begun) = (cursor.new.columns(), cursor.begun.columns());
+    let values: Values<'_> =
+        &[&job, &most_waiting, &due.as_micros(), &new.0, &new.1, &begun.0, &begun.1];
+    let row = session.query_opt(&sql, values).await?;
+    let Some(row) = row else { return Ok(Default::default()) };
     let mut columns = columns(&row);
     let mut overview = Overview::new(sql::counts(&mut columns)?);
     let next = columns.time_opt()?;
     overview.next_suspect = columns.time_opt()?;
     overview.next_due = next.into_iter().chain(overview.next_suspect).min();
     overview.waiting = columns.count()?;
-    Ok(overview)
+    Ok((overview, next))
 }
 
 /// The counts of a job, added up over its shards.

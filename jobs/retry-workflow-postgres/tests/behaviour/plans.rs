@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use retry_workflow::store::{
-    Alteration, AttemptOutcome, AttemptRecord, Change, NewItem, Selection, Settled, Settlement,
-    Start, Waiting,
+    Alteration, AttemptOutcome, AttemptRecord, Change, Lease, NewItem, Selection, Settled,
+    Settlement, Start, Waiting,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
@@ -116,6 +116,45 @@ async fn a_claim_looks_items_up_by_their_keys_on_tables_that_have_just_grown() {
     assert!(!plans.is_empty());
     for plan in &plans {
         assert!(most_rows(plan) <= 100.0, "a claim looks at {}: {plan}", most_rows(plan));
+    }
+}
+
+/// The number of pages that a plan has looked at.
+fn pages(plan: &str) -> u64 {
+    let counts = plan.split("Buffers: shared hit=").skip(1);
+    let counts = counts.filter_map(|count| count.split(char::is_whitespace).next()?.parse().ok());
+    counts.max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn an_overview_passes_over_what_has_been_claimed_since_the_last_vacuum() {
+    const DONE: u32 = 20_000;
+
+    if server().is_none() {
+        return;
+    }
+    let settings = [&EXPLAINED[..], &["autovacuum=off", "auto_explain.log_buffers=on"]].concat();
+    let Some((url, server)) = OwnServer::start(&settings) else { return };
+    let store = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
+    let now = store.now();
+    let items = (0..DONE + 10).map(|number| NewItem::new(number.to_string(), "1")).collect();
+    store.enqueue("job", items, now).await.unwrap();
+    let mut done = 0;
+    while done < DONE {
+        let selection = Selection::Items { max: 2_000, starts: 2_000 };
+        let leases = store.claim("job", "worker", now, selection, MINUTE).await.unwrap();
+        done += u32::try_from(leases.len()).unwrap();
+        let settle = |lease: Lease| Settlement::new(lease.key, Settled::Succeeded(None), vec![]);
+        let settlements = leases.into_iter().map(settle).collect();
+        store.settle(settlements, Vec::new(), now).await.unwrap();
+    }
+    let mut read = server.log().len();
+    let overview = store.overview("job", 10_000).await.unwrap();
+    assert_eq!((overview.waiting, overview.next_due), (10, Some(now)));
+    let plans = plans(&server, &mut read);
+    assert!(plans.iter().any(|plan| pages(plan) > 0), "{plans:?}");
+    for plan in &plans {
+        assert!(pages(plan) < 100, "an overview looks at {} pages: {plan}", pages(plan));
     }
 }
 

@@ -255,7 +255,7 @@ pub(crate) async fn claim(
     if is_suspect {
         return terms.lease_suspect().await;
     }
-    let under_way = session.shared.cursors.begin(job);
+    let under_way = session.shared.cursors.begin(job, now);
     // A zero-length lease expires immediately, so the item is due before the current cursor.
     let lasts = until > now;
     let cursor = if lasts { under_way.cursor } else { ClaimCursor::BEGINNING };
@@ -263,14 +263,14 @@ pub(crate) async fn claim(
     let share = Share { max, begun_first, starts, bytes: MAX_CLAIM_BYTES };
     let (mut leases, mut reached) = terms.lease(&cursor, share).await?;
     let bytes = MAX_CLAIM_BYTES.saturating_sub(size(&leases));
-    if leases.len() < max && bytes > 0 && cursor != ClaimCursor::BEGINNING {
+    if leases.len() < max && bytes > 0 && cursor != under_way.earlier {
         let share = Share {
             max: max - leases.len(),
             begun_first: begun_first.saturating_sub(leases.len()),
             starts: starts.saturating_sub(leases.len()),
             bytes,
         };
-        match terms.lease(&ClaimCursor::BEGINNING, share).await {
+        match terms.lease(&under_way.earlier, share).await {
             Ok((more, end)) => {
                 leases.extend(more);
                 reached = ClaimCursor {

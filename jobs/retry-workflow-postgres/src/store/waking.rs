@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 use retry_workflow::store::Changes;
+use retry_workflow::work::fnv1a;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -71,11 +72,8 @@ fn channel(schema: &str) -> String {
     for byte in schema.bytes().take(24) {
         name.push(if is_plain(byte) { char::from(byte) } else { '_' });
     }
-    // FNV-1a, which is the same in each process.
-    let hash = schema.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{name}_{hash:016x}")
+    // The same in each process.
+    format!("{name}_{:016x}", fnv1a(schema))
 }
 
 #[cfg(test)]

@@ -264,8 +264,3 @@ fn micros(duration: Duration) -> i64 {
     const MOST: i64 = 1_000 * 366 * 86_400 * 1_000_000;
     i64::try_from(duration.as_micros()).map_or(MOST, |micros| micros.min(MOST))
 }
-
-/// A time of the hub in microseconds.
-fn time(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
-}

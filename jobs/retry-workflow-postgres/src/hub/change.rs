@@ -5,7 +5,8 @@ use retry_fleet::{Change, FleetBreaker, MemberId};
 use tokio_postgres::Row;
 
 use super::poll::record;
-use super::{HubTables, duration, time};
+use super::{HubTables, duration};
+use crate::server::columns::micros;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
@@ -60,12 +61,12 @@ pub(super) async fn change(
                     &fleet,
                     &breaker,
                     &i64::try_from(*epoch).unwrap_or(i64::MAX),
-                    &open.map(|open| time(open.until)),
-                    &open.map(|open| time(open.probe_from)),
+                    &open.map(|open| micros(open.until)),
+                    &open.map(|open| micros(open.probe_from)),
                     &open.map(|open| i64::from(open.reopenings)),
-                    &probe.map(|(_, until)| time(*until)),
+                    &probe.map(|(_, until)| micros(*until)),
                     &probe.map(|(holder, _)| encode(holder.as_str())),
-                    &held_until.map(time),
+                    &held_until.map(micros),
                 ],
             )
             .await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use retry_workflow::job::{BreakerRecord, Dependencies, PendingRequest, State, Unit, Waits};
+use retry_workflow::job::{BreakerRecord, Dependencies, PendingRequest, Unit, Waits};
 use retry_workflow::store::NEWEST_FAILURES;
 use retry_workflow::{Filter, ItemRecord, ItemState, Job, Store, StoreError, Timestamp};
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub(crate) struct JobPage {
     /// The waits of the job, in words.
     pub(crate) waiting: Vec<Wait>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) breaker: Option<Breaker>,
+    pub(crate) breaker: Option<BreakerRecord>,
     /// The pending request to its workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<PendingRequest>,
@@ -47,16 +47,6 @@ pub(crate) struct JobPage {
 pub(crate) struct Wait {
     pub(crate) what: &'static str,
     pub(crate) text: String,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Breaker {
-    pub(crate) state: &'static str,
-    pub(crate) consecutive_failures: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) open_until: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held_until: Option<Timestamp>,
 }
 
 /// The tasks of a graph.
@@ -97,7 +87,6 @@ impl JobPage {
         let tasks = Tasks::load(store, id).await?;
         let unit = if tasks.is_some() { Unit::Task } else { Unit::Item };
         let waiting = waits.lines(&counts, unit, now);
-        let breaker = BreakerRecord::find(store, id).await?;
         let failed = Filter::job(id).states([ItemState::Dead, ItemState::Skipped]);
         let groups = match counts.failed() {
             0 => Vec::new(),
@@ -109,12 +98,7 @@ impl JobPage {
             job: JobLine::new(&job, counts, &samples, now),
             waits,
             waiting: waiting.into_iter().map(|(what, text)| Wait { what, text }).collect(),
-            breaker: breaker.map(|breaker| Breaker {
-                state: State::as_str(breaker.state),
-                consecutive_failures: breaker.consecutive_failures,
-                open_until: breaker.open_until,
-                held_until: breaker.held_until,
-            }),
+            breaker: BreakerRecord::find(store, id).await?,
             samples,
             groups_of_newest: of_newest(counts.failed()),
             more_groups: groups.len().saturating_sub(GROUPS),

@@ -1,7 +1,7 @@
 //! The jobs of a store, page by page: state, rate, and estimated time left.
 
 use retry_workflow::store::Cursor;
-use retry_workflow::words::percent;
+use retry_workflow::words::{cut, percent};
 use retry_workflow::{Counts, Job, JobStatus, Store, StoreError, Timestamp};
 use serde::Serialize;
 
@@ -81,9 +81,7 @@ impl JobLine {
             name: bounded::id(&job.name),
             status: status.as_str(),
             reason: match &status {
-                JobStatus::Stopped { reason } => {
-                    Some(retry_workflow::words::cut(&reason.to_string(), 2_000))
-                }
+                JobStatus::Stopped { reason } => Some(cut(&reason.to_string(), 2_000)),
                 _ => None,
             },
             has_worker: job.is_live(now),

@@ -87,7 +87,7 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
                     @if let Some(breaker) = &page.breaker {
                         dt { "circuit breaker" }
                         dd {
-                            (badge::breaker(breaker.state)) " "
+                            (badge::breaker(breaker.state.as_str())) " "
                             (count(u64::from(breaker.consecutive_failures), "failure")) " in a row"
                             @if let Some(until) = breaker.open_until.filter(|until| *until > page.now) {
                                 ", until " (in_a_while(until, page.now))

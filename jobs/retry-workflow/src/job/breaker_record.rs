@@ -21,6 +21,7 @@ pub struct BreakerRecord {
     /// Failures in a row, while it is closed.
     pub consecutive_failures: u32,
     /// Until when it rejects everything; `None` if it is not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_until: Option<Timestamp>,
     /// Until when it holds all items, because a server has asked one of them to wait; `None` if it
     /// does not.

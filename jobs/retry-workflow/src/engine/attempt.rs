@@ -111,7 +111,7 @@ impl Completion {
 }
 
 /// The state that an item leaves for its next attempt.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct ItemCheckpoint {
     /// The checkpoint of the work itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -370,12 +370,10 @@ impl AttemptRunner {
             last;
         let item = LeasedItem {
             key,
-            run,
             attempt,
             id: id.clone(),
             correlation: correlation.clone(),
-            start,
-            postponed_for,
+            kept: ItemCheckpoint { start, run, postponed_for, ..ItemCheckpoint::default() },
             postponed,
         };
 
@@ -422,7 +420,7 @@ impl AttemptRunner {
                 let end = match work {
                     None => Settled::Deferred { due, checkpoint, for_limit: false },
                     work => {
-                        let left = ItemCheckpoint { work, rounds, probes, ..item.left() };
+                        let left = ItemCheckpoint { work, rounds, probes, ..item.kept.clone() };
                         Settled::RetryAt { due, checkpoint: left.write() }
                     }
                 };
@@ -434,13 +432,13 @@ impl AttemptRunner {
                 // Without a checkpoint it continues where this attempt began.
                 let place = place.filter(|_| checkpoint.is_none());
                 let work = checkpoint.map(json).or(work);
-                let left = ItemCheckpoint { work, rounds, place, probes, ..item.left() };
+                let left = ItemCheckpoint { work, rounds, place, probes, ..item.kept.clone() };
                 self.come_back(item, left, (wait, timer.elapsed()), measured)
             }
             WorkOutcome::Retry { wait, checkpoint } => {
                 let due = (self.clock)() + wait;
                 let work = Some(json(checkpoint));
-                let left = ItemCheckpoint { work, rounds, probes, ..item.left() };
+                let left = ItemCheckpoint { work, rounds, probes, ..item.kept.clone() };
                 let end = Settled::RetryAt { due, checkpoint: left.write() };
                 self.finished(item, end, measured, Some(wait))
             }
@@ -450,7 +448,7 @@ impl AttemptRunner {
                 let open_for = probed.map(JobBreaker::rejects_for).unwrap_or_default();
                 let due = (self.clock)() + open_for;
                 let checkpoint =
-                    ItemCheckpoint { rounds, probes: probes + 1, ..item.left() }.write();
+                    ItemCheckpoint { rounds, probes: probes + 1, ..item.kept.clone() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
@@ -509,7 +507,7 @@ impl AttemptRunner {
             item: item.id.clone(),
             correlation: item.correlation.clone(),
             payload: payload.to_owned(),
-            run: item.run,
+            run: item.kept.run,
             attempt: item.attempt,
             worker: Arc::clone(&self.worker),
             failure: failure.clone(),
@@ -545,7 +543,8 @@ impl AttemptRunner {
                         event.state = ItemState::Pending;
                         let place = place.filter(|_| action == OnItemFailure::RetryStep);
                         let (rounds, place) = (Some(*state), place.and_then(stored));
-                        let checkpoint = ItemCheckpoint { rounds, place, ..item.left() }.write();
+                        let checkpoint =
+                            ItemCheckpoint { rounds, place, ..item.kept.clone() }.write();
                         let due = (self.clock)() + wait;
                         (Settled::RetryAt { due, checkpoint }, Some(wait))
                     }
@@ -587,7 +586,7 @@ impl AttemptRunner {
                 left.postponed_until = Some(due);
                 let outcome = AttemptOutcome::Postponed;
                 let record = StepRecord { outcome, output: None, ..record };
-                let row = self.row((item.run, item.attempt), record, wait);
+                let row = self.row((item.kept.run, item.attempt), record, wait);
                 let all = with_those_before(row.clone(), item.postponed.take());
                 event = Some(row);
                 Some(Box::new(all))
@@ -634,7 +633,7 @@ impl AttemptRunner {
         {
             failure.output = None;
         }
-        let LeasedItem { key, run, attempt, id, postponed, .. } = item;
+        let LeasedItem { key, attempt, id, kept: ItemCheckpoint { run, .. }, postponed, .. } = item;
         // Rows of postponed attempts are written with the next row.
         let postponed = postponed.filter(|_| !matches!(end, Settled::Deferred { .. }));
         let Measured { records, step_times, is_rejected, .. } = measured;
@@ -672,25 +671,16 @@ struct Measured {
 /// Identifies an item.
 struct LeasedItem {
     key: LeaseKey,
-    run: u32,
     attempt: u32,
     id: String,
     correlation: Option<String>,
-    /// The start of this run, if it is not the beginning.
-    start: Option<Box<RawValue>>,
-    postponed_for: Duration,
+    /// The part of the checkpoint that stays the same for a whole run.
+    kept: ItemCheckpoint,
     /// The row for its last attempts, if they were postponed.
     postponed: Option<Box<AttemptRecord>>,
 }
 
 impl LeasedItem {
-    /// The part of the checkpoint that stays the same for a whole run.
-    fn left(&self) -> ItemCheckpoint {
-        let Self { run, postponed_for, .. } = *self;
-        let start = self.start.clone();
-        ItemCheckpoint { start, run, postponed_for, ..ItemCheckpoint::default() }
-    }
-
     /// The end as a dead letter, which a re-drive can continue at this place.
     fn dead(&self, failure: Failure, place: Option<String>) -> Settled {
         Settled::Dead { failure, checkpoint: self.place(place) }
@@ -698,7 +688,7 @@ impl LeasedItem {
 
     /// The checkpoint with which the item ends: this place, or else the start of the run.
     fn place(&self, place: Option<String>) -> Option<String> {
-        let start = place.and_then(stored).or_else(|| self.start.clone())?;
+        let start = place.and_then(stored).or_else(|| self.kept.start.clone())?;
         ItemCheckpoint { start: Some(start), ..ItemCheckpoint::default() }.write()
     }
 }

@@ -100,7 +100,7 @@ impl InputReader {
             checker.check(&mut item);
             Ok(())
         })?;
-        if checker.total() == 0 {
+        if checker.total == 0 {
             self.find_none(&end)?;
         }
         let mistakes = checker.mistakes(&self.other_list(&end));
@@ -129,12 +129,12 @@ impl InputReader {
                 }
                 None => {
                     let id = checker.check(&mut item);
-                    (id.ok_or_else(|| self.wrong(checker.mistakes("")))?, checker.rule())
+                    (id.ok_or_else(|| self.wrong(checker.mistakes("")))?, checker.rule)
                 }
             };
             give(NewItem::new(id, item.value.to_string()), rule)
         })?;
-        if before.is_none() && checker.total() == 0 { self.find_none(&end) } else { Ok(()) }
+        if before.is_none() && checker.total == 0 { self.find_none(&end) } else { Ok(()) }
     }
 
     /// Passes on all values that are items, in order.

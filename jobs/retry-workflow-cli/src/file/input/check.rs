@@ -83,8 +83,9 @@ pub(crate) struct ItemChecker<'a> {
     template: Option<&'a ItemText>,
     /// Set if all items are checked before the first one is processed.
     is_ahead: bool,
-    total: u64,
-    rule: Option<IdRule>,
+    pub(crate) total: u64,
+    /// The rule for the ids, once there is an item.
+    pub(crate) rule: Option<IdRule>,
     contents: ContentIds,
     /// The positions of items by the hashes of their ids.
     known: HashMap<u128, u64>,
@@ -164,15 +165,6 @@ impl<'a> ItemChecker<'a> {
             failed: Problem::new(ids, "an id like that"),
             numbers: numbers.collect(),
         }
-    }
-
-    /// The rule for the ids, once there is an item.
-    pub(crate) fn rule(&self) -> Option<IdRule> {
-        self.rule
-    }
-
-    pub(crate) fn total(&self) -> u64 {
-        self.total
     }
 
     /// Checks an item; returns its id if nothing is wrong with it.

@@ -16,7 +16,7 @@ use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 use crate::tokens::errors::error;
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::short_text;
-use crate::value::runtime::Scope;
+use crate::value::runtime::{Scope, may_be_variable};
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
@@ -57,6 +57,11 @@ impl Scope {
             None if self.has_calls() && runtime::is_never_constant(&expr) => {
                 let instead = short_text(&expr);
                 let message = format!("this is known only at runtime: write `runtime({instead})`");
+                Err(error(expr, message))
+            }
+            None if !self.has_calls() && word(&expr).is_some_and(|it| may_be_variable(&it)) => {
+                let message = "`policy!` is a constant: `Policy::new()` has a method for each option, \
+                               which takes a variable";
                 Err(error(expr, message))
             }
             None => read(expr),
@@ -191,15 +196,10 @@ pub(crate) fn bound(expr: Expr) -> syn::Result<Value<Duration>> {
 /// Parses `"30s"`, or a const expression of type `Duration`.
 pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
     if let Some((negative, lit)) = number(&expr) {
-        let digits = match lit {
-            Lit::Int(int) => int.base10_digits(),
-            Lit::Float(float) => float.base10_digits(),
-            _ => "5",
-        };
-        let suffix = match lit {
-            Lit::Int(int) => int.suffix(),
-            Lit::Float(float) => float.suffix(),
-            _ => "",
+        let (digits, suffix) = match lit {
+            Lit::Int(int) => (int.base10_digits(), int.suffix()),
+            Lit::Float(float) => (float.base10_digits(), float.suffix()),
+            _ => ("5", ""),
         };
         let quoted = format!("{digits}{suffix}");
         return Err(if negative {

@@ -184,7 +184,7 @@ pub(crate) fn is_never_constant(expr: &Expr) -> bool {
 }
 
 /// Returns whether a word is in the form of a variable, and means nothing in an option.
-fn may_be_variable(word: &str) -> bool {
+pub(crate) fn may_be_variable(word: &str) -> bool {
     const KEYWORDS: &str = "as false true mut move if else match const unsafe u32 u64 f64 usize";
 
     let is_unlimited = word == "unlimited" || word_here(word, &["unlimited", "none"]).is_some();

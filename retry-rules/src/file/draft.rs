@@ -160,6 +160,16 @@ impl Draft {
     }
 }
 
+/// The rules that no later key can cure once the first two of their fields have been read, although
+/// they read more of them.
+const OF_TWO_KEYS: Rules = Rules::from_slice(&[
+    Rule::InitialAboveMax,
+    Rule::FirstDelayAboveMax,
+    Rule::MaxDelayUnlimited,
+    Rule::InitialBesideCustom,
+    Rule::MinimumCallsAboveWindow,
+]);
+
 impl<C: Config> Keys for Draft<C> {
     fn keys(&self) -> &'static [&'static str] {
         C::keys()
@@ -173,9 +183,15 @@ impl<C: Config> Keys for Draft<C> {
         self.read_checked(key, map, |draft| {
             let Some((setting, ..)) = Self::setting(key) else { return Ok(()) };
             let is_own = |of: &Field| *of == setting.field || setting.parts.contains(of);
-            let broken = draft.config.broken(Fields::NONE);
-            let mut own = broken.iter().filter(|rule| rule.fields().iter().all(is_own));
-            match own.next().filter(|_| draft.is_sound) {
+            let is_written = |of: &Field| draft.written.contains(*of);
+            let alone = draft.config.broken(Fields::NONE);
+            let alone = alone.iter().filter(|rule| rule.fields().iter().all(is_own));
+            let together = draft.config.broken(draft.written);
+            let together = together.iter().filter(|rule| {
+                let count = if OF_TWO_KEYS.contains(*rule) { 2 } else { usize::MAX };
+                rule.fields().len() > 1 && rule.fields().iter().take(count).all(is_written)
+            });
+            match alone.chain(together).next().filter(|_| draft.is_sound) {
                 Some(rule) => Err(rule.explained(Style::Command, &draft.config).to_string()),
                 None => Ok(()),
             }
@@ -250,5 +266,84 @@ impl fmt::Display for Draft {
             write!(f, "{separator}{} {}", field.name(), value.as_deref().unwrap_or("none"))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+    use std::string::ToString as _;
+
+    use crate::rules::messages::Style;
+    use crate::{BreakerConfig, Policy};
+
+    use super::{Config, Draft};
+
+    /// Reads each three of these keys in each order, at once and with the rules checked at the end.
+    fn assert_order_does_not_matter<C: Config>(keys: &[&str])
+    where
+        C: serde::de::DeserializeOwned,
+    {
+        for one in keys {
+            for two in keys {
+                for three in keys {
+                    let file = format!("{{ {one}, {two}, {three} }}");
+                    let Ok(draft) = serde_json::from_str::<Draft<C>>(&file) else { continue };
+                    let at_the_end = draft.finish(Style::Command).err();
+                    let at_once = serde_json::from_str::<C>(&file).err();
+                    assert_eq!(at_once.is_some(), at_the_end.is_some(), "{file}: {at_once:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn order_of_keys_decides_nothing() {
+        assert_order_does_not_matter::<Policy>(&[
+            r#""attempts": 4"#,
+            r#""initial_delay": "1m""#,
+            r#""initial_delay": "0s""#,
+            r#""first_delay": "40s""#,
+            r#""first_delay": "0s""#,
+            r#""max_delay": "30s""#,
+            r#""max_delay": "2m""#,
+            r#""max_delay": "unlimited""#,
+            r#""backoff": "fixed""#,
+            r#""backoff": { "custom": { "delays": ["1s"] } }"#,
+            r#""jitter": "decorrelated""#,
+            r#""jitter": "full""#,
+            r#""jitter": "1m..2m""#,
+            r#""jitter_factor": 0.5"#,
+            r#""timeout": "10s""#,
+            r#""deadline": "5s""#,
+            r#""max_elapsed": "20s""#,
+            r#""hedge": "30s""#,
+        ]);
+        assert_order_does_not_matter::<BreakerConfig>(&[
+            r#""failure_rate": 0.5"#,
+            r#""window_calls": 5"#,
+            r#""window_time": "10s""#,
+            r#""minimum_calls": 20"#,
+            r#""timeout": "1h""#,
+            r#""max_timeout": "5m""#,
+            r#""timeout_growth": 1.0"#,
+            r#""timeout_growth": 2.0"#,
+            r#""stage_time": "3s""#,
+            r#""half_open": "probes""#,
+            r#""half_open": "gradual""#,
+        ]);
+    }
+
+    #[test]
+    fn rule_over_two_keys_is_reported_at_the_second() {
+        for (first, second) in [
+            (r#""initial_delay": "1m""#, r#""max_delay": "30s""#),
+            (r#""max_delay": "30s""#, r#""initial_delay": "1m""#),
+            (r#""deadline": "5s""#, r#""timeout": "10s""#),
+        ] {
+            let file = format!("{{\n{first},\n{second},\n\"attempts\": 4\n}}");
+            let error = serde_json::from_str::<Policy>(&file).unwrap_err();
+            assert_eq!(error.line(), 3, "{}", error.to_string());
+        }
     }
 }

@@ -85,7 +85,8 @@ fn meant(text: &str) -> Option<String> {
     }
     let parts: Vec<u32> = text.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
     let [hours, minutes, seconds] = parts[..] else { return None };
-    Some(format!("{hours}h {minutes}m {seconds}s"))
+    let seconds = u64::from(hours) * 3_600 + u64::from(minutes) * 60 + u64::from(seconds);
+    Some(format(Duration::from_secs(seconds)).to_string())
 }
 
 /// Returns the text with a point for its decimal comma, unless a comma may separate thousands.
@@ -143,7 +144,7 @@ mod tests {
             ("30S", "there is no unit `S`: write `\"30s\"`"),
             ("5 Mins", "there is no unit `Mins`: write `\"5 mins\"`"),
             ("1,5s", "a duration consists of numbers and units: write `\"1.5s\"`"),
-            ("00:01:02", "a duration consists of numbers and units: write `\"0h 1m 2s\"`"),
+            ("00:01:02", "a duration consists of numbers and units: write `\"1m 2s\"`"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), message);
         }

@@ -86,7 +86,8 @@ pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> St
         return ": there is none".to_owned();
     }
     if known.len() <= 12 {
-        return format!(": expected one of `{}`", known.join("`, `"));
+        let one_of = if known.len() == 1 { "" } else { "one of " };
+        return format!(": expected {one_of}`{}`", known.join("`, `"));
     }
     let mut nearest = known.to_vec();
     nearest.sort_by_key(|known| strsim::damerau_levenshtein(word, known));

@@ -406,9 +406,8 @@ impl WorkflowFile {
                     (true, None) => {
                         let checked = self.reader().map(|reader| reader.check()).transpose()?;
                         let items = checked.as_ref().map(|checked| checked.items);
-                        let span = Some(map.input.span);
                         let hint = checked.and_then(|checked| checked.hint);
-                        self.hints.extend(hint.map(|message| Mistake { message, span }));
+                        self.hints.extend(hint.map(|message| Mistake::at(map.input.span, message)));
                         return Ok((items, unseen));
                     }
                     (true, Some(_)) => format!("{file}, which `setup` may rewrite"),

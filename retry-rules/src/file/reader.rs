@@ -158,8 +158,7 @@ fn hint(word: &str, known: &[&str]) -> String {
         return format!(": {why}");
     }
     let meant = key_meant(word, known, TABLES);
-    let all = "the documentation of the type that is read";
-    instead(word, meant.as_deref(), known, all)
+    instead(word, meant.as_deref(), known, "the documentation of the type that is read")
 }
 
 /// Returns the owner of a setting that is not part of a policy: a breaker or a quota.

@@ -23,7 +23,7 @@ use crate::policy::Attempts;
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
-use crate::suggest::{number_meant, shortened, unknown_word};
+use crate::suggest::{meant, number_meant, shortened, unknown_word};
 
 /// The kind of a value: the forms in which it may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,14 +110,14 @@ impl ValueKind {
     const fn expected(self) -> &'static str {
         match self {
             Self::Attempts => "a number of attempts, or `unlimited`",
-            Self::Count => "a whole number such as 3",
-            Self::Share => "a number such as 0.5",
-            Self::Time => "a duration such as \"30s\", or a map with `secs` and `nanos`",
-            Self::Seconds => "a duration such as \"30s\", or a number of seconds",
+            Self::Count => "a whole number such as `3`",
+            Self::Share => "a number such as `0.5`",
+            Self::Time => "a duration such as `\"30s\"`, or a map with `secs` and `nanos`",
+            Self::Seconds => "a duration such as `\"30s\"`, or a number of seconds",
             Self::Bound => {
-                "a duration such as \"30s\", or a map with `secs` and `nanos`, or `unlimited`"
+                "a duration such as `\"30s\"`, or a map with `secs` and `nanos`, or `unlimited`"
             }
-            Self::Delays => "a list of durations, such as [\"500ms\", \"1s\"]",
+            Self::Delays => "a list of durations, such as `[\"500ms\", \"1s\"]`",
             Self::Backoff => "a backoff: fixed, linear, exponential, fibonacci or custom",
             Self::Jitter => {
                 "a jitter: true, false, a factor such as 0.25, up(0.3), a time that is added such \
@@ -126,6 +126,11 @@ impl ValueKind {
             Self::HalfOpen => "probes or gradual",
             Self::Flag => "true or false",
         }
+    }
+
+    /// The error about a value of another type. YAML readers report the place only for `custom` errors.
+    fn unexpected<E: Error>(self, found: Unexpected<'_>) -> E {
+        E::custom(format_args!("found {found}: write {}", self.expected()))
     }
 
     fn time(self, time: Duration) -> ParsedValue {
@@ -151,28 +156,30 @@ impl ValueKind {
                 )))
             }
             (Self::Attempts, word) => Err(unknown_word(word, &["unlimited"], &self)),
-            (Self::Share, text) => Err(E::custom(
-                number_instead(text)
-                    .unwrap_or_else(|| format!("\"{text}\": expected {}", self.expected())),
-            )),
-            (Self::Count, text) => {
-                Err(E::custom(format!("\"{text}\" is a text: write {}", self.expected())))
+            (Self::Share | Self::Count, text) => {
+                let number = number_instead(text).filter(|_| self == Self::Share);
+                let expected = || format!("\"{text}\": expected {}", self.expected());
+                Err(E::custom(number.unwrap_or_else(expected)))
             }
             (Self::Backoff, text) => backoff::read_text(text).map(ParsedValue::Backoff),
             (Self::Jitter, text) => jitter(text).map(ParsedValue::Jitter),
             (Self::HalfOpen, "probes") => Ok(ParsedValue::HalfOpen(HalfOpen::Probes)),
             (Self::HalfOpen, "gradual") => Ok(ParsedValue::HalfOpen(HalfOpen::Gradual)),
             (Self::HalfOpen, word) => Err(unknown_word(word, &["probes", "gradual"], &self)),
+            (Self::Flag, word) => Err(unknown_word(word, &["true", "false"], &self)),
+            (Self::Bound, word) if meant(word, &["unlimited"]).is_some() => {
+                Err(unknown_word(word, &["unlimited"], &self))
+            }
             (kind, text) if kind.is_time() => match duration::parse(text) {
                 Ok(time) => Ok(self.time(time)),
                 Err(error) => Err(E::custom(format!("\"{text}\": {error}"))),
             },
-            (_, text) => Err(E::invalid_type(Unexpected::Str(text), &self)),
+            (_, text) => Err(self.unexpected(Unexpected::Str(text))),
         }
     }
 }
 
-const WITHOUT_END: &str = "`unlimited` together with a bound, such as a `max_elapsed` of \"10m\"";
+const WITHOUT_END: &str = "`unlimited` and `max_elapsed: 10m`";
 
 impl<'de> Visitor<'de> for ValueKind {
     type Value = ParsedValue;
@@ -198,7 +205,7 @@ impl<'de> Visitor<'de> for ValueKind {
             Self::Jitter if on => Ok(ParsedValue::Jitter(Jitter::DEFAULT)),
             Self::Jitter => Ok(ParsedValue::Jitter(Jitter::None)),
             Self::Flag => Ok(ParsedValue::Flag(on)),
-            _ => Err(E::invalid_type(Unexpected::Bool(on), &self)),
+            _ => Err(self.unexpected(Unexpected::Bool(on))),
         }
     }
 
@@ -216,7 +223,7 @@ impl<'de> Visitor<'de> for ValueKind {
             (Self::Time | Self::Bound, _) => self.visit_str(&number.to_string()),
             #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
             (Self::Share | Self::Jitter, _) => self.visit_f64(number as f64),
-            _ => Err(E::invalid_type(Unexpected::Unsigned(number), &self)),
+            _ => Err(self.unexpected(Unexpected::Unsigned(number))),
         }
     }
 
@@ -224,12 +231,12 @@ impl<'de> Visitor<'de> for ValueKind {
         match (self, u64::try_from(number)) {
             (_, Ok(number)) => self.visit_u64(number),
             (Self::Attempts, _) => Err(E::custom(format!(
-                "{number} is not a number of attempts: write at least 1, or {WITHOUT_END}"
+                "{number} is not a number of attempts: write `1` or more, or {WITHOUT_END}"
             ))),
             (kind, _) if kind.is_time() => self.visit_str(&number.to_string()),
             #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
             (Self::Share | Self::Jitter, _) => self.visit_f64(number as f64),
-            _ => Err(E::invalid_type(Unexpected::Signed(number), &self)),
+            _ => Err(self.unexpected(Unexpected::Signed(number))),
         }
     }
 
@@ -239,10 +246,11 @@ impl<'de> Visitor<'de> for ValueKind {
             Self::Jitter => Ok(ParsedValue::Jitter(Jitter::Proportional(number))),
             Self::Seconds => match Duration::try_from_secs_f64(number) {
                 Ok(time) => Ok(ParsedValue::Time(time)),
+                Err(_) if number < 0.0 => self.visit_str(&number.to_string()),
                 Err(error) => Err(E::custom(format!("{number} seconds: {error}"))),
             },
             Self::Time | Self::Bound => self.visit_str(&number.to_string()),
-            _ => Err(E::invalid_type(Unexpected::Float(number), &self)),
+            _ => Err(self.unexpected(Unexpected::Float(number))),
         }
     }
 
@@ -256,7 +264,7 @@ impl<'de> Visitor<'de> for ValueKind {
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ParsedValue, A::Error> {
         if self != Self::Delays {
-            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+            return Err(self.unexpected(Unexpected::Seq));
         }
         let delays = Vec::<Span>::deserialize(SeqAccessDeserializer::new(list))?;
         Ok(ParsedValue::Delays(delays.into_iter().map(Duration::from).collect()))
@@ -286,7 +294,7 @@ impl<'de> Visitor<'de> for ValueKind {
                 key if self.is_time() => {
                     return Err(A::Error::unknown_field(&shortened(key), &["secs", "nanos"]));
                 }
-                _ => return Err(A::Error::invalid_type(Unexpected::Map, &self)),
+                _ => return Err(self.unexpected(Unexpected::Map)),
             }
         }
         let nanos = nanos.unwrap_or(0);
@@ -296,7 +304,7 @@ impl<'de> Visitor<'de> for ValueKind {
             }
             Some(secs) => Ok(self.time(Duration::new(secs, nanos))),
             None if self.is_time() => Err(A::Error::missing_field("secs")),
-            None => Err(A::Error::invalid_type(Unexpected::Map, &self)),
+            None => Err(self.unexpected(Unexpected::Map)),
         }
     }
 }

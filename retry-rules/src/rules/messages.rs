@@ -1,7 +1,7 @@
 //! The wording of messages: the parts of which they consist, and the styles in which settings are
 //! spelt.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::time::Duration;
 
 use super::field::Field;
@@ -109,6 +109,8 @@ pub enum Style {
     Workflow,
     /// `max_retries: 0`, in a file.
     Task,
+    /// `--attempts 1`, as arguments of a command.
+    Arguments,
     /// `attempts: 1`, as a change to a compiled policy: what is left out stays as
     /// compiled, and has no default.
     Override,
@@ -146,6 +148,7 @@ impl Style {
     const fn sign(self) -> &'static str {
         match self {
             Self::Attribute => " = ",
+            Self::Arguments => " ",
             _ => ": ",
         }
     }
@@ -160,7 +163,14 @@ impl Style {
     }
 
     fn write_name(self, field: Field, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name(field).unwrap_or(field.name()))
+        let name = self.name(field).unwrap_or(field.name());
+        match self {
+            Self::Arguments => {
+                f.write_str("--")?;
+                name.chars().try_for_each(|c| f.write_char(if c == '_' { '-' } else { c }))
+            }
+            _ => f.write_str(name),
+        }
     }
 }
 

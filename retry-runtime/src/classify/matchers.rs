@@ -281,7 +281,7 @@ mod file {
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(
                 "network, connect, timeout, server_error, rate_limit, conflict, transient, or \
-                 `pattern: \"(?i)not ready\"`",
+                 `{ pattern: \"(?i)not ready\" }`",
             )
         }
 
@@ -296,7 +296,7 @@ mod file {
                 Err(_) if of_many.as_deref() == Some("5") => self.visit_u64(500),
                 Err(_) if of_many.is_some() => self.visit_u64(0),
                 Err(_) if word.contains(' ') => Err(E::custom(format!(
-                    "to match the text of a failure, write `pattern: {word:?}`"
+                    "to match the text of a failure, write `{{ pattern: {word:?} }}`"
                 ))),
                 Err(_) => {
                     let words = WORDS.iter().map(|(word, _)| *word).chain(["pattern"]);
@@ -314,7 +314,7 @@ mod file {
             Err(E::custom(match of_status(status) {
                 Some(word) => format!("a status is not a matcher: write `{word}`"),
                 None if (400..600).contains(&status) => {
-                    format!("a status is not a matcher: write `pattern: \"{status}\"`")
+                    format!("a status is not a matcher: write `{{ pattern: \"{status}\" }}`")
                 }
                 None => "a status is not a matcher: list kinds of failure, such as `transient`"
                     .to_owned(),

@@ -1,8 +1,8 @@
 //! The targets and the keys of changes, by name.
 
-use retry_rules::file::KEYS;
-use retry_rules::foreign_names::{RETRY, counts_retries};
-use retry_rules::suggest::{instead, key_meant, nearest, shortened};
+use retry_rules::file::{Draft, KEYS, Keys as _};
+use retry_rules::suggest::{instead, nearest, shortened};
+use serde::de::value;
 
 use crate::site::registry;
 
@@ -86,25 +86,13 @@ const CODE: &[&str] = &[
 
 /// The key named by `word`.
 pub(super) fn key(word: &str) -> Result<&'static str, String> {
-    if let Some(key) = KEYS.iter().find(|key| **key == word) {
-        return Ok(key);
-    }
     if CODE.contains(&word) {
         return Err(format!(
             "`{word}` cannot be changed while the program runs, because it is compiled into the \
              function: remove it here"
         ));
     }
-    if counts_retries(word) {
-        return Err(format!(
-            "unknown key `{word}`: `attempts` counts all calls, including the first, so write \
-             `attempts` with one more than the number of retries"
-        ));
-    }
-    let word = &*shortened(word);
-    let meant = key_meant(word, &KEYS, &[RETRY]);
-    let all = "the documentation of `Overrides`";
-    Err(format!("unknown key `{word}`{}", instead(word, meant.as_deref(), &KEYS, all)))
+    <Draft>::default().key::<value::Error>(word).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -235,9 +235,9 @@ impl RetryKeys {
     /// A rule is broken, or two keys contradict each other.
     pub fn finish(mut self, style: Style) -> Result<RetryConfig, InvalidKeys> {
         for (key, field, list, example) in [
-            ("retry_on", Field::RetryOn, &self.retry_on, "[network, timeout]"),
-            ("abort_on", Field::RetryOn, &self.abort_on, "[conflict]"),
-            ("uncounted", Field::Uncounted, &self.uncounted, "[rate_limit]"),
+            ("retry_on", Field::RetryOn, &self.retry_on, "`[network, timeout]`"),
+            ("abort_on", Field::RetryOn, &self.abort_on, "`[conflict]`"),
+            ("uncounted", Field::Uncounted, &self.uncounted, "`[rate_limit]`"),
         ] {
             let Some(list) = list else { continue };
             self.draft.write(field);
@@ -298,7 +298,7 @@ impl<'de> Visitor<'de> for MatcherList {
     type Value = Option<Vec<Matcher>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list, such as [\"transient\"]")
+        f.write_str("a list, such as `[\"transient\"]`")
     }
 
     fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
@@ -311,6 +311,10 @@ impl<'de> Visitor<'de> for MatcherList {
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        self.visit_str(&number.to_string())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {

@@ -1,6 +1,7 @@
 //! Retry settings from files: the accepted forms, and the messages about mistakes.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, RwLock};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use retry_runtime::{
     Attempts, Backoff, Bound, BreakerConfig, Jitter, Policy, QuotaConfig, Reason, Retrier,
     RetryConfig, retry,
 };
+use retry_tests_support::recorded::differences;
 use retry_workflow::{ErrorPolicy, TaskKeys};
 use serde::Deserialize;
 
@@ -44,8 +46,17 @@ fn yaml(text: &str) -> RetryConfig {
 fn complaint<T: for<'de> Deserialize<'de>>(text: &str) -> String {
     match serde_saphyr::from_str::<T>(text) {
         Ok(_) => panic!("no complaint about {text}"),
-        Err(error) => error.to_string(),
+        Err(error) => error.without_snippet().to_string().trim_start_matches("error: ").to_owned(),
     }
+}
+
+/// The message about a mistake in TOML.
+fn complaint_in_toml<T: for<'de> Deserialize<'de>>(text: &str) -> String {
+    let error = toml::from_str::<T>(text).err().expect(text);
+    let before = &text[..error.span().map_or(0, |span| span.start)];
+    let line = before.matches('\n').count() + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1;
+    format!("line {line} column {column}: {}", error.message())
 }
 
 #[test]
@@ -209,123 +220,29 @@ fn a_written_policy_round_trips() {
     assert_eq!(config.bare_policy.wait(2), secs(3) + Duration::from_nanos(5));
 }
 
-/// Mistakes, each with words that its message has to contain.
-const MISTAKES: &[(&str, &[&str])] = &[
-    ("attemps: 5", &["attemps", "attempts"]),
-    ("initial_delay: 5", &["\"5s\"", "unit"]),
-    ("initial_delay: '5'", &["\"5s\"", "unit"]),
-    ("initial_delay: soon", &["\"soon\"", "\"500ms\""]),
-    ("initial_delay: 5 fortnights", &["fortnights"]),
-    ("initial_delay: { secs: 1, nanos: 1000000000 }", &["nanos"]),
-    ("initial_delay: { secs: 1, millis: 5 }", &["millis"]),
-    ("attempts: 0", &["at least 1", "`attempts: 1`"]),
-    ("attempts: -1", &["at least 1"]),
-    ("attempts: many", &["many", "unlimited"]),
-    ("attempts: 4294967296", &["4294967295"]),
-    ("attempts: unlimited", &["budget", "max_elapsed"]),
-    ("backoff: cubic", &["cubic", "fixed", "linear", "exponential", "fibonacci", "custom"]),
-    ("backoff: { cubic: {} }", &["cubic", "exponential"]),
-    ("backoff: linear", &["increment", "2s"]),
-    ("backoff: { linear: { step: 2s } }", &["step", "increment"]),
-    ("backoff: { linear: { increment: 2s, base: 2.0 } }", &["base", "linear"]),
-    ("backoff: { exponential: { base: 1.0 } }", &["never grows", "fixed"]),
-    ("backoff: { exponential: { base: -2.0 } }", &["never grows"]),
-    ("backoff: { exponential: { base: .nan } }", &["finite"]),
-    ("backoff: { exponential: { base: .inf } }", &["finite"]),
-    ("backoff: { custom: {} }", &["delays"]),
-    ("backoff: { custom: { delays: [1s, 40s] } }\nmax_delay: 30s", &["max_delay"]),
-    (
-        "backoff: { custom: { delays: [1s, 2s, 3s] } }",
-        &["never used", "3 delays", "`attempts` (3, the default)"],
-    ),
-    ("backoff: { custom: { delays: [1s] } }\ninitial_delay: 2s", &["initial_delay", "custom"]),
-    ("backoff: { fixed: null, linear: { increment: 2s } }", &["single curve", "fixed"]),
-    ("backoff: { fixed: { initial: 2s } }\ninitial_delay: 3s", &["twice"]),
-    ("initial_delay: 45s", &["45s", "30s"]),
-    ("first_delay: 45s", &["first_delay 45s", "30s"]),
-    ("first_delay: 5s\nmax_elapsed: 4s", &["first wait 5s", "lower `first_delay`"]),
-    ("max_elapsed: 500ms", &["first wait 1s", "max_elapsed"]),
-    ("budget: unlimted", &["unlimted", "duration"]),
-    ("budget: true", &["`unlimited`"]),
-    (
-        "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nmax_elapsed: unlimited",
-        &["never ends", "`retry_budget: unlimited`"],
-    ),
-    ("jitter: 1.5", &["0.0 and 1.0"]),
-    ("jitter: lots", &["lots", "decorrelated"]),
-    ("jitter: up", &["write `up(0.3)`"]),
-    ("jitter: up(lots)", &["write `up(0.3)`"]),
-    ("jitter: up(1.5)", &["above 0.0 and at most 1.0", "`jitter: up(0.3)`"]),
-    ("jitter: up(0)", &["above 0.0 and at most 1.0"]),
-    ("jitter: 250ms..0ms", &["ends before it begins"]),
-    ("jitter: 0ms..", &["needs an end", "0ms..250ms"]),
-    ("jitter: 0..250", &["\"250ms\""]),
-    ("jitter: 1m..2m", &["`max_delay` (30s, the default)"]),
-    ("jitter: up(0.3)\njitter_factor: 0.3", &["jitter_factor", "is up(0.3): remove one"]),
-    ("jitter: 0ms..1s\njitter_factor: 0.3", &["jitter_factor", "is 0s..1s: remove one"]),
-    ("jitter_factor: 0.3", &["jitter_factor", "`jitter: true`", "write the factor as `jitter`"]),
-    (
-        "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nbudget: 5m",
-        &["never ends", "max_elapsed"],
-    ),
-    ("jitter: full\njitter_factor: 0.3", &["jitter_factor", "full"]),
-    ("jitter: 0.5\njitter_factor: 0.2", &["jitter_factor", "is 0.5: remove one"]),
-    ("jitter: false\njitter_factor: 0.3", &["jitter_factor"]),
-    ("jitter: decorrelated\nbackoff: fixed", &["decorrelated", "backoff"]),
-    ("jitter: decorrelated\nmax_delay: unlimited", &["decorrelated", "`max_delay: \"30s\"`"]),
-    ("retry_budget: 500ms", &["500ms", "first wait"]),
-    ("deadline: 1s", &["first wait", "deadline"]),
-    ("timeout: 10s\ndeadline: 5s", &["timeout 10s", "deadline 5s"]),
-    ("timeout: 0s", &["timeout"]),
-    ("max_retry_after: 0s", &["max_retry_after", "such as `max_retry_after: \"10m\"`"]),
-    ("max_retry_aftr: 5m", &["max_retry_after"]),
-    ("attempts: 1\nretry_budget: 5m", &["never retries"]),
-    ("retry_on: network, timeout", &["write a list, `[\"network\", \"timeout\"]`"]),
-    ("retry_on: 5", &["expected a list, such as [\"transient\"]"]),
-    ("abort_on: netwrok", &["did you mean `network`"]),
-    ("backoff: exponential(3.0)", &["`3.0` needs the name", "`exponential(base = 2.0)`"]),
-    ("backoff: { exponential: 3 }", &["line 1 column 25: expected mapping"]),
-    ("http: { attempts: 5 }", &["unknown key `http`; the nearest are"]),
-    ("failure_threshold: 5", &["a setting of a breaker"]),
-    ("retry_on: []", &["retry_on", "network"]),
-    ("retry_on: [netwrok]", &["netwrok", "network"]),
-    ("retry_on: [timeout, network, connect]", &["in `retry_on`, `network` covers `connect`"]),
-    ("abort_on: [connect, network]", &["in `abort_on`, `network` covers `connect`"]),
-    (
-        "retry_on: [transient, timeout]",
-        &["in `retry_on`, `timeout` is part of `transient`: remove `timeout`"],
-    ),
-    ("retry_on: [501]", &["not a matcher", "`pattern: \"501\"`"]),
-    ("retry_on: [503]", &["write `server_error`"]),
-    ("retry_on: [pattern: '(']", &["regular expression", "("]),
-    ("retry_on: [exit_code: 75]", &["`exit_code` is for steps of workflow files"]),
-    ("attempts: 0\nmax_delay: 500ms", &["at least 1"]),
-    ("jitter: 30%", &["write the number `0.3`"]),
-    ("jitter: \"on\"", &["did you mean `true`?"]),
-    ("jitter: full\nbudget: 1m\nattempts: 0", &["line 3", "at least 1"]),
-    ("max_delay: \"1,5s\"", &["write `\"1.5s\"`"]),
-    ("max_delay: \"00:00:02\"", &["write `\"0h 0m 2s\"`"]),
-    ("enabled: false", &["unknown key `enabled`: remove it"]),
-    ("breaker: { failure_rate: 0.5 }", &["move it to a table of its own"]),
-    ("retry_on: [{ regex: busy }]", &["did you mean `pattern`?"]),
-    ("attempts: -1", &["`unlimited` together with a bound, such as a `max_elapsed` of \"10m\""]),
-];
-
+/// `RETRY_CONFIG_BLESS=1` rewrites the messages.
 #[test]
-fn mistakes_in_policies_are_reported_with_a_cure() {
-    let mut bad = Vec::new();
-    for (text, words) in MISTAKES {
-        let complaint = complaint::<RetryConfig>(text);
-        println!("--- {}\n{complaint}\n", text.replace('\n', " / "));
-        let without_texts = complaint.replace("(increment = 2s)", "").replace("(base = 2.0)", "");
-        assert!(!without_texts.contains(" = "), "no attribute is written in a file: {complaint}");
-        for word in *words {
-            if !complaint.contains(word) {
-                bad.push(format!("--- {text}\n{complaint}\nlacks {word:?}"));
-            }
-        }
-    }
-    assert!(bad.is_empty(), "{}", bad.join("\n"));
+fn mistakes_in_files_are_reported_with_a_cure() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/config/mistakes.txt");
+    let differences = differences(&path, "RETRY_CONFIG_BLESS", |reader, text| {
+        let message = match reader {
+            "RetryConfig" => complaint::<RetryConfig>(text),
+            "Policy" => complaint::<Policy>(text),
+            "BreakerConfig" => complaint::<BreakerConfig>(text),
+            "QuotaConfig" => complaint::<QuotaConfig>(text),
+            "ErrorPolicy" => complaint::<ErrorPolicy>(text),
+            "TaskKeys" => task(text).unwrap_err(),
+            "RetryConfig, TOML" => complaint_in_toml::<RetryConfig>(text),
+            "BreakerConfig, TOML" => complaint_in_toml::<BreakerConfig>(text),
+            "QuotaConfig, TOML" => complaint_in_toml::<QuotaConfig>(text),
+            other => panic!("there is no reader `{other}`"),
+        };
+        let without_texts = message.replace("(increment = 2s)", "").replace("(base = 2.0)", "");
+        let is_attribute = without_texts.contains(" = ") && !message.contains("in the attribute");
+        assert!(!is_attribute, "no attribute is written in a file: {message}");
+        message
+    });
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// A list of a program may be built from several, so that an entry without effect is no mistake
@@ -351,49 +268,10 @@ async fn a_matcher_that_another_one_covers_has_no_effect_in_a_list_of_a_program(
     assert_eq!(written["retry_on"], serde_json::json!(["transient"]));
 }
 
-#[test]
-fn a_bare_policy_refuses_matchers() {
-    for (text, message) in [
-        ("retry_on: [network]", "not part of a bare policy: remove it, or read a `RetryConfig`"),
-        ("on_failure: stop", "write it in the attribute, as in `on_failure = fallback(f)`"),
-    ] {
-        let complaint = complaint::<Policy>(text);
-        println!("--- {text}\n{complaint}\n");
-        assert!(complaint.contains(message), "{complaint}");
-    }
-}
-
-/// A message names the keys of the style in use, not those of another one.
-#[test]
-fn each_style_complains_of_its_own_keys() {
-    for (text, key, not) in [
-        ("retry_delay: 400.0", "retry_delay", "initial_delay"),
-        ("retry_delay: 400.0", "(5m, the default)", "(30s"),
-        ("retry_delay: -1.0", "-1", "initial_delay"),
-        ("max_retrys: 3", "max_retries", "attempts"),
-    ] {
-        let complaint = task(text).unwrap_err();
-        println!("--- task: {text}\n{complaint}\n");
-        assert!(complaint.contains(key), "{complaint}");
-        assert!(!complaint.contains(not), "{complaint}");
-    }
-    for (text, key) in [
-        ("max_attempts: 0", "max_attempts"),
-        ("attempts: 3", "max_attempts"),
-        ("backoff: { exponential: { initial: 1s, multiplier: 0.5 } }", "multiplier"),
-        ("backoff: { fixed: { delay: 60s } }\nmax_delay: 30s", "delay"),
-        ("first_delay: 60s", "first_delay"),
-        ("max_retry_after: 0s", "`max_retry_after: \"10m\"`"),
-    ] {
-        let complaint = complaint::<ErrorPolicy>(&of_items(text));
-        println!("--- workflow: {text}\n{complaint}\n");
-        assert!(complaint.contains(key), "{complaint}");
-    }
-}
-
 /// Reads the policy of a task.
 fn task(text: &str) -> Result<Policy, String> {
-    let keys: TaskKeys = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let keys: TaskKeys =
+        serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())?;
     keys.policy().map_err(|invalid| invalid.to_string())
 }
 
@@ -469,50 +347,6 @@ fn breakers_and_quotas_are_read_from_the_same_file() {
         assert_eq!(serde_json::from_str::<QuotaConfig>(&written).unwrap(), quota, "{written}");
     }
     assert_eq!(serde_json::to_string(&BreakerConfig::new()).unwrap(), "{}");
-}
-
-#[test]
-fn mistakes_in_breakers_and_quotas_are_reported_with_a_cure() {
-    for (text, words) in [
-        ("failure_threshold: 0", "`failure_threshold`"),
-        ("failure_threshold: -1", "a whole number such as 3"),
-        ("timeout: 5s\nfailure_rate: 50", "line 2 column 15: a failure rate"),
-        ("failure_rate: 50", "write `0.5`"),
-        ("window_calls: 10\nwindow_time: 10s", "remove `window_calls` or `window_time`"),
-        ("window_time: 10s", "`failure_rate: 0.5`"),
-        ("slow_call: 2s", "write `slow_call: \"2s\"` and `slow_rate: 0.5`"),
-        ("slow_rate: 0.5", "`slow_call` and `slow_rate` go together"),
-        ("slow_call: 2s\nslow_rate: 2.0", "write `0.5`"),
-        ("timeout: 30", "\"30s\""),
-        ("timeout: 0s", "`timeout: \"30s\"`"),
-        ("max_timeout: 5m", "`timeout_growth: 2.0`"),
-        ("failure_treshold: 5", "failure_threshold"),
-        ("abandoned_after: 0s", "`abandoned_after: \"1s\"`"),
-        ("hold: 0s", "`hold: \"2m\"`"),
-        ("[5]", "mapping"),
-    ] {
-        let complaint = complaint::<BreakerConfig>(text);
-        println!("--- breaker: {text}\n{complaint}\n");
-        assert!(complaint.contains(words), "{complaint}");
-        assert!(!complaint.contains(" = "), "no attribute is written in a file: {complaint}");
-    }
-    for (text, words) in [
-        ("capacity: 1", "raise `capacity`"),
-        ("retry_cost: 0", "at least 1"),
-        ("refill_per_sec: -1", "write one such as `0.5`"),
-        ("cost: 5", "retry_cost"),
-    ] {
-        let complaint = complaint::<QuotaConfig>(text);
-        println!("--- quota: {text}\n{complaint}\n");
-        assert!(complaint.contains(words), "{complaint}");
-        assert!(!complaint.contains(" = "), "no attribute is written in a file: {complaint}");
-    }
-}
-
-#[test]
-fn settings_of_a_function_have_no_action_on_failure_and_say_where_it_goes() {
-    let complaint = complaint::<RetryConfig>("attempts: 3\non_failure: continue");
-    assert!(complaint.contains("`on_failure = fallback(f)`"), "{complaint}");
 }
 
 type Lazily = Box<dyn FnOnce() -> RetryConfig + Send>;

@@ -22,7 +22,7 @@ fn an_unknown_name_or_key_is_reported_with_its_place() {
         (
             "billing.fetch:\n  retries: 2\n",
             "error: line 2 column 3: unknown key `retries`: `attempts` counts all calls, including \
-             the first, so write `attempts` with one more than the number of retries"
+             the first, so it is one more than the number of retries"
                 .to_owned(),
         ),
         (
@@ -164,8 +164,8 @@ fn all_mistakes_of_a_list_are_reported() {
              `linear(increment = 2s)`",
             "`backoff` of `billing.fetch`: a custom backoff needs `delays`: write `custom(500ms, \
              1s)`",
-            "`backoff` of `billing.fetch`: \"two\": expected a number such as 0.5",
-            "`jitter_factor` of `billing.fetch`: \"half\": expected a number such as 0.5",
+            "`backoff` of `billing.fetch`: \"two\": expected a number such as `0.5`",
+            "`jitter_factor` of `billing.fetch`: \"half\": expected a number such as `0.5`",
             "`timeout` of `billing.fetch`: \"5\": a duration needs a unit: write `\"5s\"` for seconds or `\"5ms\"` \
              for milliseconds",
             "`budget` of `billing.pay` and `retry_budget` of `billing.pay` set the same thing: \
@@ -210,8 +210,8 @@ fn a_mistake_in_the_environment_is_reported_with_its_variable() {
             "RETRY_BILLING_FETCH_MAX_RETRIES",
             "2",
             "`RETRY_BILLING_FETCH_MAX_RETRIES`, for `billing.fetch`: unknown key `max_retries`: \
-             `attempts` counts all calls, including the first, so write `attempts` with one more \
-             than the number of retries",
+             `attempts` counts all calls, including the first, so it is one more than the number of \
+             retries",
         ),
         (
             "RETRY_BILLING_FETCH_RETRY_ON",

@@ -48,7 +48,7 @@ impl NeededVariable {
             ),
         };
         let message = format!("${name} is not set, so the shell would insert nothing: {cure}");
-        Some((Mistake { message, span: Some(self.span) }, meant.is_some()))
+        Some((Mistake::at(self.span, message), meant.is_some()))
     }
 }
 
@@ -93,7 +93,7 @@ impl EnvironmentPlan {
         let mut variables = Vec::new();
         let mut secrets = Vec::new();
         let mut mistakes = Vec::new();
-        let mut wrong = |span, message| mistakes.push(Mistake { message, span: Some(span) });
+        let mut wrong = |span, message| mistakes.push(Mistake::at(span, message));
         for (file, span) in &self.files {
             let path = folder.join(file);
             if spares_missing && !path.exists() {

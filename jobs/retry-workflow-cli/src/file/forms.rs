@@ -19,7 +19,7 @@ use std::sync::Arc;
 use retry_rules::suggest::{meant, nearest};
 use serde::de::DeserializeOwned;
 
-use self::keys::{AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
+use self::keys::{AGENT, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
 use super::{Schedule, WorkflowFile, WorkflowPlan, stem};
 use crate::file::environment::NeededVariable;
@@ -28,7 +28,7 @@ use crate::steps::step::Steps;
 use crate::template::available::{AT_THE_END, AvailableValues};
 use crate::template::placeholder::CapturedName;
 use crate::yaml::foreign_keys::key_of_others;
-use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
+use crate::yaml::node::{Key, Node, Value, known_here, unknown_key};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
@@ -78,7 +78,7 @@ impl<'s> Forms<'s> {
     }
 
     fn wrong(&mut self, span: SourceSpan, message: impl Into<String>) {
-        self.mistakes.push(Mistake { message: message.into(), span: Some(span) });
+        self.mistakes.push(Mistake::at(span, message));
     }
 
     /// Reports a mistake in place of a value.
@@ -114,6 +114,17 @@ impl<'s> Forms<'s> {
         }
     }
 
+    /// Reports an unknown key of a map, with the one that was meant if the map does not have it.
+    fn unknown_key(&mut self, node: &Node, key: &Key, written: &str, known: &[&str]) {
+        let absent = known.iter().copied();
+        // A setting of a step may be written into a `retry_config` that is there.
+        let absent = absent.filter(|key| *key == "retry_config" || node.get(key).is_none());
+        let absent: Vec<_> = absent.collect();
+        self.wrong(key.span, unknown_key(&key.name, written, &absent));
+        let of_all = known.iter().map(|key| (*key).to_owned()).collect();
+        self.mistakes.last_mut().expect("just reported").known = of_all;
+    }
+
     /// Returns the keys of a map that are known, and reports the others.
     fn known_keys<'a>(
         &mut self,
@@ -126,8 +137,7 @@ impl<'s> Forms<'s> {
             let name = key.name.as_str();
             if keys.contains(&name) && !known.contains(&name) && !key.is_ignored() {
                 let written = value.scalar().unwrap_or_default();
-                let message = format!("unknown key `{name}`{}", key_here(name, &written, known));
-                self.wrong(key.span, message);
+                self.unknown_key(node, key, &written, known);
                 keys.retain(|key| *key != name);
             }
         }
@@ -176,14 +186,15 @@ impl<'s> Forms<'s> {
                 && inside.starts_with("retry_config")
             {
                 format!("`{name}` belongs to a step of `agent_template`: write `{inside}` there")
-            } else if AT_THE_TOP.contains(&name) {
+            } else if TOP.contains(&name) && key_of_others(name, &written, known).is_none() {
                 format!("`{name}` belongs to the file: move it to the top")
             } else {
                 let other = key_of_others(name, &written, known);
                 let here = other.as_deref().or_else(|| meant(name, known));
                 let here = here.filter(|key| known.contains(key) && node.get(key).is_none());
                 self.meant.extend(here.map(|here| (key.span, here.to_owned())));
-                format!("unknown key `{name}`{}", key_here(name, &written, known))
+                self.unknown_key(node, key, &written, known);
+                continue;
             };
             self.wrong(key.span, message);
         }
@@ -199,10 +210,13 @@ impl<'s> Forms<'s> {
             Value::List(words) if words.iter().all(|word| word.scalar().is_some()) => {
                 let words: Vec<_> = words.iter().filter_map(Node::scalar).collect();
                 let text = words.join(" ");
-                self.refuse(node.span, format!("this is a list: write one text, `\"{text}\"`"))
+                self.refuse(node.span, format!("this is a list: write the text `\"{text}\"`"))
             }
             Value::List(_) | Value::Map(_) | Value::Null => self.unexpected(node, "a text"),
-            _ => self.unexpected(node, "a text, in quotes"),
+            _ => {
+                let quoted = format!("`\"{}\"`, in quotes", node.scalar().unwrap_or_default());
+                self.unexpected(node, &quoted)
+            }
         }
     }
 
@@ -224,7 +238,7 @@ impl<'s> Forms<'s> {
     ) -> Option<T> {
         let number = self.parsed(node.parse::<T>())?;
         if number == T::default() {
-            let message = format!("with `{key}: 0` nothing runs: write 1 or more");
+            let message = format!("with `{key}: 0` nothing runs: write `1` or more");
             self.wrong(node.span, message);
         }
         Some(number)
@@ -355,11 +369,11 @@ impl<'s> Forms<'s> {
             for (other, own) in MODES {
                 if other != mode && own.contains(&key.name.as_str()) {
                     let own = MODES.iter().find(|(name, _)| *name == mode);
-                    let here = own.map(|(_, keys)| listed(keys)).unwrap_or_default();
+                    let here = own.map(|(_, keys)| keys.join("`, `")).unwrap_or_default();
                     self.wrong(
                         key.span,
                         format!(
-                            "`{}` belongs to `mode: {other}`, but this is `mode: {mode}`, which has {here}: change the mode, or remove the key",
+                            "`{}` belongs to `mode: {other}`, but this is `mode: {mode}`, which has `{here}`: change the mode, or remove the key",
                             key.name
                         ),
                     );
@@ -404,6 +418,7 @@ impl<'s> Forms<'s> {
         handlers: &BTreeMap<String, Steps>,
     ) -> ErrorPolicy {
         let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
+        let mut percents = Vec::new();
         for (key, what) in [
             ("max_failures", "`max_failures` is a number of items, not a share"),
             ("failure_threshold", "`failure_threshold` is a share of the items, from 0 to 1"),
@@ -415,12 +430,14 @@ impl<'s> Forms<'s> {
             {
                 let share = percent / 100.0;
                 self.wrong(node.span, format!("{what}: write `failure_threshold: {share}`"));
-                return ErrorPolicy::new();
+                percents.push(key);
             }
         }
         let what = "a map that says what happens to items that fail";
         let keys = |entries: Entries<'a>| entries.iter().map(|(key, _)| key.name.as_str());
-        let names = self.map(node, what).map(|entries| keys(entries).collect());
+        let names = self
+            .map(node, what)
+            .map(|entries| keys(entries).filter(|key| !percents.contains(key)).collect::<Vec<_>>());
         let mut names = names.map(|names| self.known_keys(node, names, ErrorPolicyKeys::below("")));
         if let Some(config @ Node { value: Value::Map(entries), .. }) = node.get("retry_config") {
             self.needs_delays(config);
@@ -452,8 +469,8 @@ impl<'s> Forms<'s> {
             let help = match meant(name, &known) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!(
-                    "add it under `handlers: {{ {name}: [ shell: … ] }}`, or choose one of {}",
-                    listed(&known)
+                    "add it under `handlers: {{ {name}: [ shell: … ] }}`, or choose one of `{}`",
+                    known.join("`, `")
                 ),
             };
             self.wrong(span, format!("there is no handler `{name}`: {help}"));

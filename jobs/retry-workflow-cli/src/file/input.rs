@@ -202,7 +202,7 @@ impl InputReader {
 
     /// A mistake that concerns the input as a whole.
     fn mistake(&self, message: String) -> Mistake {
-        Mistake { message, span: Some(self.map.input.span) }
+        Mistake::at(self.map.input.span, message)
     }
 
     /// A list without items is fine; a path that leads nowhere is a mistake.

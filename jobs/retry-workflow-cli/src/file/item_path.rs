@@ -66,16 +66,22 @@ impl ItemPath {
                 "this JSONPath is too long (over {LONGEST} bytes) or nested too deeply (over \
                  {DEEPEST} brackets): prepare the input with a command first"
             );
-            return Err(Mistake { message, span: Some(node.span) });
+            return Err(Mistake::at(node.span, message));
         }
         let path = JsonPath::parse(text).map_err(|error| {
             let at = text
                 .char_indices()
                 .nth(error.position().saturating_sub(1))
                 .map_or(text.len(), |(at, _)| at);
-            let message =
-                "this is not a valid JSONPath from here on: write one such as `$.items[*]`";
-            Mistake { message: message.to_owned(), span: Some(node.span_within(source, at, "")) }
+            // jq writes `.items[]`.
+            let dot = if text.starts_with(['.', '[']) { "" } else { "." };
+            let meant = format!("${dot}{text}").replace("[]", "[*]").replace(".[", "[");
+            let cure = match JsonPath::parse(&meant) {
+                Ok(_) => format!("write `{meant}`"),
+                Err(_) => "write one such as `$.items[*]`".to_owned(),
+            };
+            let message = format!("this is not a valid JSONPath from here on: {cure}");
+            Mistake::at(node.span_within(source, at, ""), message)
         })?;
         let span = |range: &Range<usize>| {
             let part = text.get(range.clone()).unwrap_or_default();
@@ -136,7 +142,7 @@ impl ItemPath {
             };
             let what = if self.is_written { "`json_path` finds" } else { "there are" };
             let message = format!("{what} no items, because {why}");
-            return Some(Mistake { message, span: Some(segment.span) });
+            return Some(Mistake::at(segment.span, message));
         }
         None
     }

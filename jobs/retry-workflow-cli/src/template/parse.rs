@@ -203,8 +203,8 @@ fn unknown(written: &str, name: &str, available: AvailableValues<'_>) -> String 
     if let ("secrets" | "env" | "vars" | "github", Some(variable)) = (root, rest.strip_prefix('.'))
     {
         return format!(
-            "unknown placeholder `{written}`: secrets and `env` are variables of every command: write \
-             `${variable}`, without braces"
+            "unknown placeholder `{written}`: secrets and `env` are variables of commands, and not of \
+             conditions: in a command, write `${variable}`, without braces"
         );
     }
     if available.label == A_TASK && rest.starts_with('.') {

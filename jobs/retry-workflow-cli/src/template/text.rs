@@ -98,8 +98,13 @@ impl Placeholders for Template {
 
 pub(crate) fn never_closed(text: &str, at: usize) -> TemplateError {
     let part = text[at..].lines().next().unwrap_or_default().to_owned();
-    let message = "this `${` has no `}`: write a placeholder such as `${item.id}`".to_owned();
-    TemplateError { at, part, message }
+    let end = part[2..].find(|c: char| !c.is_alphanumeric() && !"_.[]".contains(c));
+    let written = &part[..end.map_or(part.len(), |end| end + 2)];
+    let message = match written {
+        "${" => "this `${` has no `}`: write the name of a placeholder, and `}`".to_owned(),
+        _ => format!("this `${{` has no `}}`: write `{written}}}`"),
+    };
+    TemplateError { at, part: written.to_owned(), message }
 }
 
 #[cfg(test)]

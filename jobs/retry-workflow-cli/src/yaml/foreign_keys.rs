@@ -28,7 +28,7 @@ const WORKFLOW: &[ForeignName] = &[
     ("weight weights tokens price units", "cost"),
     // Of a map.
     ("items source data loop matrix list over inputs", "input"),
-    ("steps commands do template tasks run shell command script", "agent_template = [ … ]"),
+    ("steps commands do template tasks run shell command script", "agent_template"),
     ("parallelism parallel jobs workers maxconcurrency maxworkers forks threads", "max_parallel"),
     ("limit take first", "max_items"),
     ("skip", "offset"),
@@ -38,10 +38,10 @@ const WORKFLOW: &[ForeignName] = &[
     ("unique uniqueby", "distinct"),
     ("priorityweight weight urgency rank nice", "priority"),
     // Of a file.
-    ("steps jobs script run stages do", "commands = [ … ]"),
-    ("envfile dotenv", "env_files = [ … ]"),
-    ("onerror errors errorhandling", "error_policy = { … }"),
-    ("foreach mapreduce items", "map = { … }"),
+    ("steps jobs script run stages do", "commands"),
+    ("envfile dotenv", "env_files"),
+    ("onerror errors errorhandling", "error_policy"),
+    ("foreach mapreduce items", "map"),
 ];
 
 /// Returns what to write for a key that is called `key` in another tool or library and has the
@@ -68,7 +68,7 @@ pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<
 }
 
 /// The key of a cure.
-fn name(cure: &str) -> &str {
+pub(crate) fn name(cure: &str) -> &str {
     cure.split(':').next().unwrap_or_default()
 }
 

@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::suggest::meant;
+use retry_rules::duration::format;
+use retry_rules::suggest::{instead, meant};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
@@ -60,11 +60,17 @@ impl Node {
         match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
             Ok(raw) => Ok(Self::from_raw(raw, &source.text)),
             Err(error) => {
-                let span =
+                let mut span =
                     error.location().map(|location| span_from_location(location, &source.text));
                 let mut message = yaml_message(&error);
                 if let Some(cure) = span.and_then(|span| quoted(&source.text, span)) {
                     message = cure;
+                } else if message.contains("quoted scalar")
+                    && let Some(quote) = span.and_then(|span| open_quote(&source.text, span))
+                {
+                    span = Some(quote);
+                    "this quote is never closed: write another one at the end of the text"
+                        .clone_into(&mut message);
                 } else if BLOCK_ENDS.iter().any(|end| message.ends_with(end)) {
                     message = format!("{INDENTATION} ({message})");
                 }
@@ -134,13 +140,7 @@ impl Node {
             }
             Number::Float(_) => return None,
         };
-        let part = |name: &str, number: u64| {
-            let key = Key { name: name.to_owned(), span: self.span };
-            let value = Value::Number(Number::Unsigned(number), number.to_string());
-            (key, Self { value, span: self.span })
-        };
-        let parts = vec![part("secs", time.as_secs()), part("nanos", time.subsec_nanos().into())];
-        Some(Self { value: Value::Map(parts), span: self.span })
+        Some(Self { value: Value::Text(format(time).to_string()), span: self.span })
     }
 
     /// Returns whether both have the same contents, regardless of location.
@@ -194,8 +194,15 @@ impl Node {
         Self { value: Value::Map(entries.collect()), span: self.span }.parse()
     }
 
-    fn mistake(&self, ReadError { message, span, .. }: ReadError) -> Mistake {
-        Mistake { message, span: Some(span.unwrap_or(self.span)) }
+    fn mistake(&self, ReadError { message, span, known, .. }: ReadError) -> Mistake {
+        let known = known.unwrap_or_default().iter().map(|key| (*key).to_owned()).collect();
+        Mistake { known, ..Mistake::at(span.unwrap_or(self.span), message) }
+    }
+
+    /// Returns the value as it is written on one line of the file.
+    pub(crate) fn written<'s>(&self, source: &'s str) -> Option<&'s str> {
+        let written = source.get(self.span.start..self.span.end);
+        written.filter(|written| !written.is_empty() && !written.contains('\n'))
     }
 
     /// Renames the keys at these places.
@@ -236,7 +243,7 @@ impl Node {
                 node = value;
             }
         }
-        Mistake { message: message.to_string(), span: Some(span) }
+        Mistake::at(span, message.to_string())
     }
 
     /// The location in the file of `part`, which is at `at` in this text. If it cannot be
@@ -292,6 +299,14 @@ fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpa
             SourceSpan::new(start + within, 0)
         }
     }
+}
+
+/// Returns the last quote before this place that begins a value.
+fn open_quote(text: &str, place: SourceSpan) -> Option<SourceSpan> {
+    let before = text.get(..place.start)?;
+    let mut quotes = before.match_indices(['"', '\'']).map(|(at, _)| at);
+    let begins_value = |at: &usize| before[..*at].ends_with([' ', '\t']);
+    Some(SourceSpan::new(quotes.rfind(begins_value)?, 1))
 }
 
 /// Returns how to quote the text in the line of the mistake, if that makes it valid, such as
@@ -361,42 +376,18 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
              `---` and what follows"
                 .to_owned()
         }
-        Error::Budget { breach, .. } => format!(
-            "this file is too large for a workflow, or a part of it is ({}): put lists of items into \
-             a file of their own, and name it under `input`",
-            limit(breach)
-        ),
+        Error::Budget { .. } => {
+            "this file is too large or too deep for a workflow, or has too many \
+                                 aliases: put lists of items into a file of their own, and name it \
+                                 under `input`"
+                .to_owned()
+        }
         other => {
             // Without the location, which we show ourselves.
             let message = DefaultMessageFormatter.format_message(other);
-            let cure = match &*message {
-                tabs if tabs.starts_with("tabs ") => ": indent with spaces",
-                quotes if quotes.contains("quoted scalar") => {
-                    ": close the quotes of the text above"
-                }
-                _ => "",
-            };
+            let cure = if message.starts_with("tabs ") { ": indent with spaces" } else { "" };
             format!("this is not valid YAML: {message}{cure}")
         }
-    }
-}
-
-/// Returns the limit of the YAML reader that was exceeded.
-fn limit(breach: &BudgetBreach) -> String {
-    match breach {
-        BudgetBreach::Events { events: count } | BudgetBreach::Nodes { nodes: count } => {
-            format!("{count} values")
-        }
-        BudgetBreach::Aliases { aliases: count } => format!("{count} aliases"),
-        BudgetBreach::Anchors { anchors: count } => format!("{count} anchors"),
-        BudgetBreach::Depth { depth } => format!("{depth} levels"),
-        BudgetBreach::MergeKeys { merge_keys: count } => format!("{count} merge keys"),
-        BudgetBreach::ScalarBytes { total_scalar_bytes: bytes }
-        | BudgetBreach::InputBytes { input_bytes: bytes } => format!("{bytes} bytes"),
-        BudgetBreach::AliasAnchorRatio { aliases, anchors } => {
-            format!("{aliases} aliases of {anchors} anchors")
-        }
-        _ => "a limit of the YAML reader".to_owned(),
     }
 }
 
@@ -467,30 +458,17 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// Suggests what to write for an unknown key with the value `written`: what it is called in other
-/// tools or libraries, or a known key that is like it, or all that are known.
-pub(crate) fn key_here(key: &str, written: &str, known: &[&str]) -> String {
-    match key_of_others(key, written, known) {
+/// The message about an unknown key with the value `written`, with what to write instead: what it is
+/// called in other tools or libraries, or a known key that is like it, or those that are known.
+pub(crate) fn unknown_key(key: &str, written: &str, known: &[&str]) -> String {
+    let instead = match key_of_others(key, written, known) {
         Some(instead) => format!(": did you mean `{instead}`?"),
         None => known_here(key, known),
-    }
+    };
+    format!("unknown key `{key}`{instead}")
 }
 
-/// Suggests a known word for an unknown one, or lists those that are known.
+/// Suggests a known word for an unknown one, or lists those that are known, or the nearest.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
-    match meant(word, known) {
-        Some(meant) => format!(": did you mean `{meant}`?"),
-        None if known.is_empty() => ": none is expected here".to_owned(),
-        None if known.len() == 1 => format!(": expected {}", listed(known)),
-        None => format!(": expected one of {}", listed(known)),
-    }
-}
-
-/// Formats a list: `a`, `b` and `c`.
-pub(crate) fn listed(words: &[&str]) -> String {
-    let quoted: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-    match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        _ => quoted.concat(),
-    }
+    instead(word, meant(word, known), known, "`retry-workflow check --schema`")
 }

@@ -35,6 +35,14 @@ impl SourceSpan {
 pub(crate) struct Mistake {
     pub(crate) message: String,
     pub(crate) span: Option<SourceSpan>,
+    /// The keys that are known where an unknown one is.
+    pub(crate) known: Vec<String>,
+}
+
+impl Mistake {
+    pub(crate) fn at(span: impl Into<Option<SourceSpan>>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), span: span.into(), known: Vec::new() }
+    }
 }
 
 /// The mistakes in a workflow file, or in the input that it names.
@@ -69,8 +77,7 @@ impl FileError {
         span: impl Into<Option<SourceSpan>>,
         message: impl Into<String>,
     ) -> Self {
-        let mistake = Mistake { message: message.into(), span: span.into() };
-        Self::new(Arc::clone(source), vec![mistake])
+        Self::new(Arc::clone(source), vec![Mistake::at(span, message)])
     }
 
     /// An error about the file as a whole.
@@ -99,6 +106,18 @@ impl FileError {
             });
             (at, mistake.message.as_str())
         })
+    }
+
+    /// The keys that a workflow file may have in the place of each unknown one.
+    ///
+    /// ```
+    /// use retry_workflow_cli::WorkflowFile;
+    ///
+    /// let error = WorkflowFile::parse("job.yml", "input: { fille: x.json }").unwrap_err();
+    /// assert!(error.known_keys().any(|keys| keys.contains(&"commands".to_owned())));
+    /// ```
+    pub fn known_keys(&self) -> impl Iterator<Item = &[String]> {
+        self.mistakes.iter().map(|mistake| &*mistake.known).filter(|known| !known.is_empty())
     }
 }
 
@@ -199,8 +218,7 @@ mod tests {
     fn drawn(text: &str, marked: &str) -> String {
         let span = SourceSpan::new(text.find(marked).unwrap(), marked.len());
         let source = Source { path: "job.yml".into(), text: text.to_owned(), before: (0, 0) };
-        let mistake = Mistake { message: "wrong".to_owned(), span: Some(span) };
-        FileError::new(Arc::new(source), vec![mistake]).to_string()
+        FileError::new(Arc::new(source), vec![Mistake::at(span, "wrong")]).to_string()
     }
 
     #[test]
@@ -227,8 +245,7 @@ mod tests {
     #[test]
     fn a_span_outside_the_text_does_not_panic() {
         let source = Source { path: "job.yml".into(), text: "ä".to_owned(), before: (0, 0) };
-        let mistake =
-            Mistake { message: String::new(), span: Some(SourceSpan::new(1, usize::MAX)) };
+        let mistake = Mistake::at(SourceSpan::new(1, usize::MAX), "");
         assert!(FileError::new(Arc::new(source), vec![mistake]).to_string().contains(":1:1"));
     }
 }

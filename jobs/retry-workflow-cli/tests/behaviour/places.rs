@@ -1,6 +1,7 @@
 //! The places in a workflow file that have keys, with those that the reader knows there.
 
-use retry_workflow_cli::WorkflowFile;
+use retry_rules::file::CURVES;
+use retry_workflow_cli::{FileError, WorkflowFile};
 
 /// A place that has keys.
 pub(crate) struct Place {
@@ -96,12 +97,22 @@ pub(crate) const PLACES: [Place; 18] = [
     ),
 ];
 
-/// The keys that the reader knows in a place, according to its error message.
+/// The keys that the reader knows in a place.
 pub(crate) fn known(place: &Place) -> Vec<String> {
     let Place { name, file, .. } = place;
-    let error = WorkflowFile::parse("job.yml", file).expect_err(name).to_string();
-    let known = error.split_once("unknown key `qqqq`: ");
-    let (_, known) = known.unwrap_or_else(|| panic!("{name}: {error}"));
-    let known = known.lines().next().unwrap_or_default();
-    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    let error = WorkflowFile::parse("job.yml", file).expect_err(name);
+    if let Some(keys) = error.known_keys().next() {
+        return keys.to_vec();
+    }
+    // The library reads the settings of a backoff. A null is no mistake, so only an unknown key is.
+    let column = file.find("qqqq").expect(name) + 1;
+    let is_known = |key: &str| {
+        let null = file.replace("qqqq: 1", &format!("{key}: null"));
+        let mistakes = WorkflowFile::parse("job.yml", &null).err();
+        let mut places = mistakes.iter().flat_map(FileError::mistakes).map(|(place, _)| place);
+        file.contains(&format!("{key}: ")) || !places.any(|place| place == Some((1, column)))
+    };
+    assert!(!is_known("zzzz"), "{name}: {error}");
+    let settings = CURVES.iter().flat_map(|(_, settings, _)| *settings).copied();
+    settings.chain(["type"]).filter(|key| is_known(key)).map(str::to_owned).collect()
 }

@@ -199,14 +199,14 @@ impl fmt::Display for InvalidTimestamp {
         if lacks_zone(text) {
             return write!(
                 f,
-                "\"{text}\" has no time zone: write {text}Z for UTC, or an offset, such as \
-                 {text}+01:00"
+                "\"{text}\" has no time zone: write `{text}Z` for UTC, or an offset, such as \
+                 `{text}+01:00`"
             );
         }
         write!(
             f,
-            "\"{text}\" is not a point in time: write one such as 2026-11-21, \
-             2026-11-21T08:00:00Z, 2026-11-21T08:00:00+01:00 or \"2h ago\""
+            "\"{text}\" is not a point in time: write one such as `2026-11-21`, \
+             `2026-11-21T08:00:00Z`, `2026-11-21T08:00:00+01:00` or `2h ago`"
         )
     }
 }

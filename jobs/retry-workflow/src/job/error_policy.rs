@@ -352,7 +352,7 @@ impl ErrorPolicy {
         {
             let message = format!(
                 "a failure_threshold of {share} is not a share of the items: write a number above \
-                 0 and below 1, such as 0.25 for a quarter"
+                 0 and below 1, such as `0.25` for a quarter"
             );
             InvalidErrorPolicy::new("failure_threshold", message)
         } else if self.minimum_items == 0 {

@@ -71,8 +71,8 @@ impl fmt::Display for InvalidMoment {
         }
         write!(
             f,
-            "\"{}\" is neither a time after the job was created, such as \"6h\", nor a point in \
-             time, such as 2026-11-25T06:00:00Z or 2026-11-25T06:00:00+01:00",
+            "\"{}\" is neither a time after the job was created, such as `6h`, nor a point in \
+             time, such as `2026-11-25T06:00:00Z` or `2026-11-25T06:00:00+01:00`",
             OneLine(&self.0)
         )
     }

@@ -29,8 +29,7 @@ pub struct Rate {
 }
 
 /// The units that a rate may have, for messages.
-const UNITS: &str =
-    "per second, minute, hour or day, such as \"10/s\", \"600/m\", \"100/h\" or \"500/d\"";
+const UNITS: &str = "per second, minute, hour or day, such as `10/s`, `600/m`, `100/h` or `500/d`";
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -283,8 +282,8 @@ impl FromStr for Rate {
         let shown = OneLine(text);
         let no_number = || {
             InvalidRate(format!(
-                "\"{shown}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
-                 one every two seconds, write \"30/m\""
+                "\"{shown}\" does not begin with a whole number: write a rate such as `10/s`; for \
+                 one every two seconds, write `30/m`"
             ))
         };
         let whole = |number: &str| {
@@ -295,7 +294,7 @@ impl FromStr for Rate {
         let Some((number, unit)) = text.split_once('/') else {
             if whole(text).is_some() {
                 return Err(InvalidRate(format!(
-                    "\"{shown}\" has no unit: write \"{shown}/s\", \"{shown}/m\" or \"{shown}/h\""
+                    "\"{shown}\" has no unit: write `{shown}/s`, `{shown}/m` or `{shown}/h`"
                 )));
             }
             let begins_with_number = text.starts_with(|c: char| c.is_ascii_digit());
@@ -306,7 +305,7 @@ impl FromStr for Rate {
         };
         let items = NonZeroU64::new(whole(number).ok_or_else(no_number)?).ok_or_else(|| {
             InvalidRate(format!(
-                "\"{shown}\" never makes progress: write a rate of at least 1, such as \"1/h\""
+                "\"{shown}\" never makes progress: write a rate of at least 1, such as `1/h`"
             ))
         })?;
         let unit = unit_named(unit.trim()).ok_or_else(|| {
@@ -338,7 +337,7 @@ mod tests {
     #[test]
     fn an_invalid_rate_is_refused_with_a_valid_form() {
         for (text, says) in [
-            ("10", "\"10\" has no unit: write \"10/s\", \"10/m\" or \"10/h\""),
+            ("10", "\"10\" has no unit: write `10/s`, `10/m` or `10/h`"),
             ("10/w", "per second, minute, hour or day"),
             ("10/", "per second, minute, hour or day"),
             ("0/s", "at least 1"),

@@ -80,8 +80,9 @@ impl Keys for Settings {
 
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let what = "the settings of the backoff, such as { base: 2.0 } of an exponential one, \
-                    { increment: \"2s\" } of a linear one, or { delays: [\"1s\"] } of a custom one";
+        let what = "the settings of the backoff, such as `{ base: 2.0 }` of an exponential \
+                    one, `{ increment: \"2s\" }` of a linear one, or `{ delays: [\"1s\"] }` of a \
+                    custom one";
         read(Self::default(), what, deserializer)
     }
 }
@@ -121,6 +122,15 @@ impl Settings {
     }
 }
 
+/// A curve by its name, so that a misspelt name is reported with its place.
+struct Named(&'static Curve);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        curve(&String::deserialize(deserializer)?).map(Self)
+    }
+}
+
 /// A backoff as a map: a name with its settings, or settings with the name as their `type`.
 #[derive(Default)]
 struct Form {
@@ -146,7 +156,7 @@ impl Keys for Form {
         }
         self.is_typed = KEYS[5..].contains(&key);
         match key {
-            "type" => self.curve = Some(curve(&map.next_value::<String>()?)?),
+            "type" => self.curve = Some(map.next_value::<Named>()?.0),
             _ if self.is_typed => self.settings.read(key, map)?,
             name => {
                 self.curve = Some(curve(name)?);
@@ -241,10 +251,10 @@ mod tests {
             (r#""fixed(2s)""#, "write `fixed(initial = 2s)`"),
             (
                 r#"{ "exponential": 3.5 }"#,
-                "expected the settings of the backoff, such as { base: 2.0 }",
+                "expected the settings of the backoff, such as `{ base: 2.0 }`",
             ),
-            (r#"{ "linear": "2s" }"#, "{ increment: \"2s\" } of a linear one"),
-            (r#"{ "custom": ["500ms", "3s"] }"#, "or { delays: [\"1s\"] } of a custom one"),
+            (r#"{ "linear": "2s" }"#, "`{ increment: \"2s\" }` of a linear one"),
+            (r#"{ "custom": ["500ms", "3s"] }"#, "or `{ delays: [\"1s\"] }` of a custom one"),
             (r#""linear""#, "a linear backoff needs `increment`: write `linear(increment = 2s)`"),
         ] {
             let error = error_of(written);

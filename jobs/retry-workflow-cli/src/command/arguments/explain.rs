@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use retry_rules::options::{Kind, POLICY, Setting};
-use retry_runtime::Policy;
 use retry_runtime::file::Draft;
-use serde_json::{Map, Value, json};
+use retry_runtime::{Policy, Style};
 
 use crate::command::outcome::CommandError;
 
@@ -30,7 +29,7 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) svg: Option<PathBuf>,
     /// Calls in all, the first included; or `unlimited` [default: 3]
-    #[arg(long, value_name = "N", group = SETTINGS)]
+    #[arg(long, value_name = "N", group = SETTINGS, allow_negative_numbers = true)]
     pub(crate) attempts: Option<String>,
     /// fixed, linear(increment = 2s), exponential, exponential(base = 1.5), fibonacci or
     /// custom(500ms, 1s) [default: exponential]
@@ -89,39 +88,33 @@ impl ExplainArguments {
     /// # Errors
     /// The settings break a rule. The message is worded as it would be for a file.
     pub(crate) fn policy(&self) -> Result<Policy, CommandError> {
-        let keys = self.keys();
-        let alone = keys.iter().filter_map(|(name, value)| {
-            let error = serde_json::from_value::<Draft>(json!({ name: value })).err()?;
-            Some(format!("`--{}`: {error}", name.replace('_', "-")))
-        });
-        let mistakes: Vec<_> = alone.collect();
+        let (mut draft, mut mistakes) = (Draft::default(), Vec::new());
+        for (key, text) in self.settings() {
+            if let Err(error) = draft.set_text(key, text) {
+                mistakes.push(format!("{}: {error}", flag(key)));
+            }
+        }
         if !mistakes.is_empty() {
             return Err(CommandError::Usage(mistakes.join("\nerror: ")));
         }
-        serde_json::from_value(Value::Object(keys))
-            .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))
+        draft.finish(Style::Arguments).map_err(|invalid| {
+            let is_written = |key: &&str| self.settings().any(|(written, _)| written == *key);
+            let key = invalid.keys().find(is_written).unwrap_or_default();
+            CommandError::Usage(format!("{}: {invalid}", flag(key)))
+        })
     }
 
-    fn keys(&self) -> Map<String, Value> {
-        let number = |text: &String| text.parse::<i64>().map_or_else(|_| json!(text), Value::from);
-        let settings = [
-            ("attempts", self.attempts.as_ref().map(number)),
-            ("backoff", self.backoff.as_ref().map(|curve| json!(curve))),
-            ("jitter", self.jitter.as_deref().map(spread)),
-        ];
-        let settings = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let times = self.times.0.iter().map(|(name, time)| (*name, json!(time)));
-        settings.chain(times).map(|(name, value)| (name.to_owned(), value)).collect()
+    /// The settings as they are written, by the keys that they have in a file.
+    fn settings(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let settings =
+            [("attempts", &self.attempts), ("backoff", &self.backoff), ("jitter", &self.jitter)];
+        let settings = settings.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?)));
+        settings.chain(self.times.0.iter().map(|(key, text)| (*key, text.as_str())))
     }
 }
 
-/// Reads a jitter as it is written in a file: `true`, a number, or a word.
-fn spread(text: &str) -> Value {
-    match text {
-        "true" => json!(true),
-        "false" => json!(false),
-        _ => text.parse::<f64>().map_or_else(|_| json!(text), |number| json!(number)),
-    }
+fn flag(key: &str) -> String {
+    format!("`--{}`", key.replace('_', "-"))
 }
 
 #[cfg(test)]
@@ -153,7 +146,7 @@ mod tests {
         for option in times() {
             let long = format!("--{}={}", option.name().replace('_', "-"), option.example);
             let arguments = arguments(&[&long.replace('"', "")]);
-            assert!(arguments.keys().contains_key(option.name()), "{long}");
+            assert!(arguments.settings().any(|(key, _)| key == option.name()), "{long}");
             assert!(arguments.policy().is_ok(), "{long}");
         }
     }

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Error, Parser as _};
+use retry_rules::file::KEYS;
 use retry_rules::suggest::nearest;
 
 use super::Arguments;
 use crate::file::names_file;
+use crate::yaml::foreign_keys::{key_of_others, name as key_of};
 
 /// Parses the arguments of this process; where they are wrong, the process ends.
 pub(crate) fn parse() -> Arguments {
@@ -18,6 +20,7 @@ pub(crate) fn parse() -> Arguments {
 fn add_tips(mut error: Error) -> Error {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Usage);
+        error.remove(ContextKind::Suggested);
         let meant = error.remove(ContextKind::SuggestedArg);
         if let (Some(ContextValue::String(wrong)), Some(ContextValue::String(meant))) =
             (error.get(ContextKind::InvalidArg), meant)
@@ -26,7 +29,7 @@ fn add_tips(mut error: Error) -> Error {
             error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
         }
     }
-    if let Some(tip) = command_for_file(&error) {
+    if let Some(tip) = command_for_file(&error).or_else(|| setting_meant(&error)) {
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -40,6 +43,16 @@ fn command_for_file(error: &Error) -> Option<String> {
     };
     names_file(Path::new(word))
         .then(|| format!("to run a workflow file, write `retry-workflow run {word}`"))
+}
+
+/// Returns where the setting of retries is written that an unknown argument means.
+fn setting_meant(error: &Error) -> Option<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let cure = key_of_others(argument.trim_start_matches('-'), "", &KEYS)?;
+    let (key, flag) = (key_of(&cure), key_of(&cure).replace('_', "-"));
+    Some(format!("this is `{key}` in the `retry_config` of a step, and `--{flag}` of `explain`"))
 }
 
 #[cfg(test)]
@@ -66,6 +79,14 @@ mod tests {
             assert!(matches!(tips[..], [one] if one.contains(tip)), "{line}: {message}");
         }
         assert!(!message("walk").contains("tip:"));
+    }
+
+    #[test]
+    fn setting_of_retries_gets_its_place() {
+        let tip = "tip: this is `attempts` in the `retry_config` of a step, and `--attempts` of `explain`";
+        assert!(message("run job.yml --retries 3").contains(tip));
+        assert!(message("explain --delay 1s").contains("and `--initial-delay` of `explain`"));
+        assert!(!message("run job.yml --colour 3").contains("tip:"));
     }
 
     #[test]

@@ -140,12 +140,12 @@ fn as_map(node: &Node, of_secrets: bool) -> String {
             Some(match text.split_once('=') {
                 Some((name, value)) => format!("{name}: \"{value}\""),
                 None if of_secrets => format!("{text}: {{ env: \"{text}\" }}"),
-                None => format!("{text}: …"),
+                None => return None,
             })
         })
         .collect();
     match entries {
-        Some(entries) if !entries.is_empty() => format!(", `{{ {} }}`", entries.join(", ")),
+        Some(entries) if !entries.is_empty() => format!(", such as `{{ {} }}`", entries.join(", ")),
         _ => String::new(),
     }
 }

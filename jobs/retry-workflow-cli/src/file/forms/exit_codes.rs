@@ -18,15 +18,15 @@ impl Forms<'_> {
     pub(super) fn exit_codes<'a>(
         &mut self,
         list: &'a [Node],
+        is_alone: bool,
     ) -> (Vec<&'a Node>, Option<ExitCodes>) {
         let mut codes = None;
         let mut others = Vec::new();
         for matcher in list {
             if let Some(written) = bare_code(matcher) {
-                let message = format!(
-                    "to match an exit code, write `{EXIT_CODE}`, as in [{{ {EXIT_CODE}: {written} }}]"
-                );
-                self.wrong(matcher.span, message);
+                let (open, close) = if is_alone { ("[", "]") } else { ("", "") };
+                let cure = format!("{open}{{ {EXIT_CODE}: {written} }}{close}");
+                self.wrong(matcher.span, format!("to match an exit code, write `{cure}`"));
                 continue;
             }
             let Value::Map(entries) = &matcher.value else {
@@ -54,7 +54,7 @@ impl Forms<'_> {
     /// A code, a range of codes, or a list of them.
     fn codes(&mut self, node: &Node) -> Vec<RangeInclusive<u8>> {
         if node.each().is_empty() {
-            self.wrong(node.span, "this list is empty: write exit codes, such as [75, 137]");
+            self.wrong(node.span, "this list is empty: write exit codes, such as `[75, 137]`");
         }
         node.each().iter().filter_map(|node| self.code(node)).collect()
     }
@@ -68,15 +68,16 @@ impl Forms<'_> {
             }
             Some((_, 256..)) => "exit codes are 1 to 255",
             Some((first, last)) if first > last => {
-                "this range ends before it begins: write the lower code first, as in 64-78"
+                let cure = format!("this range ends before it begins: write `{last}-{first}`");
+                return self.refuse(node.span, cure);
             }
             Some((first, last)) => {
                 let code = |code| u8::try_from(code).ok();
                 return Some(code(first)?..=code(last)?);
             }
             None => {
-                "this is not an exit code: write one such as 75, a range such as 64-78, or a list \
-                     of them"
+                "this is not an exit code: write one such as `75`, a range such as `64-78`, or a \
+                     list of them"
             }
         };
         self.refuse(node.span, message)

@@ -16,20 +16,6 @@ pub(super) const MODES: [(&str, &[&str]); 3] = [
     ("mapreduce", &["map", "setup", "reduce", "error_policy", "handlers"]),
     ("graph", &["tasks"]),
 ];
-/// The keys of a file that could be looked for in `map` or in a step.
-pub(super) const AT_THE_TOP: &[&str] = &[
-    "on_finish",
-    "not_before",
-    "skip_after",
-    "max_lost",
-    "error_policy",
-    "handlers",
-    "setup",
-    "reduce",
-    "env_files",
-    "secrets",
-];
-
 keys! { TOP, file_key {
     "name" => named("text", "The name of its jobs: import-1, import-2, … [default: the file's name]");
     "mode" => words(

@@ -43,9 +43,8 @@ impl Forms<'_> {
 
     /// The name of an action, alone or with its setting.
     fn action(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
-        const EXPECTED: &str = "stop, continue, or `fallback: { command: \"./save-locally.sh\" }`, \
-                                a command that repairs it, such as `shell: ./repair.sh`, or a list \
-                                of steps";
+        const EXPECTED: &str = "`stop`, `continue`, `{ fallback: { command: ./save-locally.sh } }`, \
+                                a repair such as `{ shell: ./repair.sh }`, or a list of steps";
 
         let entries = match &node.value {
             Value::Map(entries) => &entries[..],
@@ -78,9 +77,11 @@ impl Forms<'_> {
             ),
             (name, _) => {
                 let meant = meant(name, &ACTIONS).filter(|meant| *meant != name);
-                let meant =
-                    meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
-                self.refuse(span, format!("\"{name}\": {meant}expected {EXPECTED}"))
+                let cure = meant.map_or_else(
+                    || format!("write {EXPECTED}"),
+                    |meant| format!("did you mean `{meant}`?"),
+                );
+                self.refuse(span, format!("\"{name}\": {cure}"))
             }
         }
     }
@@ -95,7 +96,7 @@ impl Forms<'_> {
                 if rounds == 0 {
                     self.wrong(
                         most.span,
-                        "a repair that never runs repairs nothing: write 1 or more, or \
+                        "a repair that never runs repairs nothing: write `1` or more, or \
                          `on_failure: stop`",
                     );
                 }

@@ -146,12 +146,13 @@ impl Forms<'_> {
         let list = match &node.value {
             Value::List(_) | Value::Map(_) => node.each(),
             _ => {
-                let expected = "a list of steps, such as `- shell: …`";
+                let expected = "a list of steps, such as `[{ shell: ./build.sh }]`";
                 self.unexpected::<&[Node]>(node, expected).unwrap_or_default()
             }
         };
         if list.is_empty() && matches!(node.value, Value::List(_)) {
-            self.wrong(node.span, "there are no steps here: add one, such as `- shell: …`");
+            let message = "there are no steps here: add one, such as `[{ shell: ./build.sh }]`";
+            self.wrong(node.span, message);
         }
         let mut steps = Vec::new();
         let mut captured = available.captured.to_vec();
@@ -169,7 +170,9 @@ impl Forms<'_> {
     }
 
     fn step(&mut self, node: &Node, label: String, available: AvailableValues<'_>) -> Option<Step> {
-        self.entries(node, "a step, such as `shell: …`", STEP)?;
+        let written = node.scalar().and_then(|_| node.written(&self.source.text));
+        let step = format!("`shell: {}`", written.unwrap_or("./build.sh"));
+        self.entries(node, &step, STEP)?;
         self.read_step(node, label, available)
     }
 
@@ -243,7 +246,8 @@ impl Forms<'_> {
 
         let mut kinds = KINDS.into_iter().filter_map(|kind| Some((kind, node.get(kind)?)));
         let Some((kind, what)) = kinds.next() else {
-            let message = "this step does nothing: write `exec: […]`, `shell: …` or `claude: …`";
+            let message = "this step does nothing: write `exec: [./build.sh]`, `shell: ./build.sh` \
+                           or `claude: \"Fix the tests\"`";
             if !has_misspelt(node, &KINDS) {
                 self.wrong(first_key_span(node), message);
             }
@@ -264,8 +268,8 @@ impl Forms<'_> {
     /// A program and its arguments.
     fn exec(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Run> {
         let Value::List(words) = &node.value else {
-            let expected = "a list of the program and its arguments, such as [\"./import.sh\", \
-                            \"--id=${item.id}\"]";
+            let expected = "a list of the program and its arguments, such as `[\"./import.sh\", \
+                            \"--id=${item.id}\"]`";
             return self.unexpected(node, expected);
         };
         let Some((program, arguments)) = words.split_first() else {
@@ -287,8 +291,7 @@ impl Forms<'_> {
         let arguments: Vec<_> = arguments.into_iter().collect::<Option<_>>()?;
         let code = code_of_shell(name, &words[1..]);
         if let Some(code) = code.filter(|at| arguments[*at].placeholders().next().is_some()) {
-            let hint = Mistake { message: CODE.to_owned(), span: Some(words[code + 1].span) };
-            self.hints.push(hint);
+            self.hints.push(Mistake::at(words[code + 1].span, CODE));
         }
         Some(Run::Exec(name.to_owned(), arguments))
     }
@@ -350,7 +353,7 @@ impl Forms<'_> {
         if let Some(delays) = backoff.and_then(|custom| custom.get("delays"))
             && delays.each().is_empty()
         {
-            let message = "a custom backoff needs `delays`: write `custom(500ms, 1s)`";
+            let message = "a custom backoff needs delays: write some, such as `[500ms, 1s]`";
             self.wrong(delays.span, message);
         }
     }
@@ -382,7 +385,7 @@ impl Forms<'_> {
             keys.retain(|key| *key != ON_FAILURE);
             self.parse_keys(config, keys, &instead)
         } else {
-            self.unexpected(config, "a map of retry settings, such as { attempts: 3 }")
+            self.unexpected(config, "a map of retry settings, such as `{ attempts: 3 }`")
         };
         let mut read = keys.and_then(|mut keys| {
             // `max_postponed` bounds it, or the message below says what does.
@@ -417,7 +420,7 @@ impl Forms<'_> {
             return (None, false);
         }
         let list = node.each();
-        let (others, codes) = self.exit_codes(list);
+        let (others, codes) = self.exit_codes(list, !matches!(value, Value::List(_)));
         if others.len() == list.len() {
             return (None, false);
         }
@@ -475,7 +478,7 @@ impl Forms<'_> {
         if limit.is_zero() {
             self.wrong(
                 node.span,
-                "a timeout of 0 ends every command at once: write one such as \"10m\"",
+                "a timeout of 0 ends every command at once: write one such as `10m`",
             );
         }
         Some(limit)
@@ -552,7 +555,7 @@ impl Forms<'_> {
             format!("`{written}` is no placeholder here, and stays as it is: write `${{{field}}}`")
         };
         let span = node.span_within(&self.source.text, whole.start(), written);
-        self.hints.push(Mistake { message, span: Some(span) });
+        self.hints.push(Mistake::at(span, message));
     }
 
     pub(super) fn template(
@@ -578,7 +581,7 @@ impl Forms<'_> {
         }
         let mut hint = |at: usize, written: &str, message: &str| {
             let span = node.span_within(&self.source.text, at, written);
-            self.hints.push(Mistake { message: message.to_owned(), span: Some(span) });
+            self.hints.push(Mistake::at(span, message));
         };
         if !script.values.is_empty() {
             if let Some(shell) = INTO_A_SHELL.find(text).filter(|_| text.contains("sh")) {

@@ -16,8 +16,10 @@ const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];
 impl Forms<'_> {
     pub(super) fn graph(&mut self, root: &Node) -> Option<WorkflowPlan> {
         let node = self.needed(root, "tasks", "mode: graph")?;
-        let entries =
-            self.map(node, "a map of names and their tasks, such as `build: { shell: … }`")?;
+        let entries = self.map(
+            node,
+            "a map of names and their tasks, such as `{ build: { shell: ./build.sh } }`",
+        )?;
         let tasks: Vec<_> = entries.iter().filter_map(|(key, node)| self.task(key, node)).collect();
         let needs: Vec<_> =
             tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();

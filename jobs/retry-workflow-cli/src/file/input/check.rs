@@ -129,7 +129,7 @@ impl Problem {
             2 => format!("{first}; 1 more item has {others}"),
             count => format!("{first}; {} more items have {others}", count - 1),
         };
-        Some(Mistake { message, span: Some(self.span) })
+        Some(Mistake::at(self.span, message))
     }
 }
 
@@ -259,7 +259,7 @@ impl<'a> ItemChecker<'a> {
             let others =
                 if self.is_ahead { others(self.total, lacking.count) } else { String::new() };
             let message = format!("{first}{others}{hint}");
-            Some(Mistake { message, span: Some(lacking.span) })
+            Some(Mistake::at(lacking.span, message))
         });
         let numbers = self.numbers.iter().map(|(invalid, _)| invalid);
         let own = [&self.empty, &self.failed].into_iter().chain(numbers);

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt::{self, Display};
 
+use retry_rules::suggest::meant;
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess,
@@ -10,7 +11,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::{Key, Node, Number, Value, key_here, known_here};
+use super::{Key, Node, Number, Value, known_here, unknown_key};
 use crate::yaml::span::SourceSpan;
 
 /// An error from deserializing a tree.
@@ -19,11 +20,9 @@ pub(crate) struct ReadError {
     pub(super) message: String,
     pub(super) span: Option<SourceSpan>,
     /// The keys that are known where an unknown one is.
-    known: Option<&'static [&'static str]>,
-}
-
-fn unknown_key(key: &str, meant: &str) -> String {
-    format!("unknown key `{key}`{meant}")
+    pub(super) known: Option<&'static [&'static str]>,
+    /// The cure for a value of another type.
+    expected: Option<String>,
 }
 
 fn error_at(span: SourceSpan, message: impl Display) -> ReadError {
@@ -35,6 +34,14 @@ impl ReadError {
     fn at(mut self, span: SourceSpan) -> Self {
         self.span.get_or_insert(span);
         self
+    }
+
+    /// Describes the value that has another type, and sets the location.
+    fn about(mut self, node: &Node) -> Self {
+        if let Some(expected) = self.expected.take() {
+            self.message = format!("this is {}: write {expected}", node.kind());
+        }
+        self.at(node.span)
     }
 }
 
@@ -48,14 +55,11 @@ impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
     fn custom<T: Display>(message: T) -> Self {
-        Self { message: message.to_string(), span: None, known: None }
+        Self { message: message.to_string(), span: None, known: None, expected: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self {
-            known: Some(expected),
-            ..Self::custom(unknown_key(field, &key_here(field, "", expected)))
-        }
+        Self { known: Some(expected), ..Self::custom(unknown_key(field, "", expected)) }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -67,40 +71,30 @@ impl de::Error for ReadError {
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let found = match unexpected {
-            Unexpected::Unit | Unexpected::Option => "empty".to_owned(),
-            Unexpected::Str(text) => format!("the text \"{text}\""),
-            Unexpected::Bool(value) => format!("`{value}`"),
-            Unexpected::Unsigned(number) => format!("the number {number}"),
-            Unexpected::Signed(number) => format!("the number {number}"),
-            Unexpected::Float(number) => format!("the number {number}"),
-            Unexpected::Seq => "a list".to_owned(),
-            Unexpected::Map => "a map".to_owned(),
-            other => other.to_string(),
-        };
-        let expected = match expected.to_string() {
-            number if matches!(number.as_str(), "u8" | "u16" | "u32" | "u64" | "usize") => {
-                "a whole number".to_owned()
-            }
-            number if matches!(number.as_str(), "f32" | "f64") => "a number".to_owned(),
+        let name = expected.to_string();
+        let is_whole = matches!(name.as_str(), "u8" | "u16" | "u32" | "u64" | "usize");
+        let expected = match name.as_str() {
+            _ if is_whole => "a whole number",
+            "f32" | "f64" => "a number",
             // The names of our types mean nothing to the author of a file.
             name if name.starts_with("struct Breaker") => {
-                "a map of settings, such as { failure_threshold: 5 }".to_owned()
+                "a map of settings, such as `{ failure_threshold: 5 }`"
             }
-            name if name.starts_with("struct ") => "a map of settings".to_owned(),
-            text if text == "a sequence" => "a list".to_owned(),
-            text if text == "a string" => "a text".to_owned(),
-            text if text == "a boolean" => "true or false".to_owned(),
+            name if name.starts_with("struct ") => "a map of settings",
+            "a sequence" => "a list",
+            "a string" => "a text",
+            "a boolean" => "true or false",
             other => other,
         };
-        Self::custom(match unexpected {
-            Unexpected::Str(text)
-                if expected.ends_with(" number") && text.trim().parse::<u32>().is_ok() =>
-            {
-                format!("this is {found}: write the number `{}`, without quotes", text.trim())
+        let expected = match (unexpected, name.as_str()) {
+            (Unexpected::Str(text), "a boolean") => meant(text, &["true", "false"])
+                .map_or_else(|| expected.to_owned(), |meant| format!("`{meant}`, without quotes")),
+            (Unexpected::Str(text), _) if is_whole && text.trim().parse::<u32>().is_ok() => {
+                format!("the number `{}`, without quotes", text.trim())
             }
-            _ => format!("this is {found}: write {expected}"),
-        })
+            _ => expected.to_owned(),
+        };
+        Self { expected: Some(expected), ..Self::custom(unexpected) }
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -129,7 +123,7 @@ impl<'de> Deserializer<'de> for &'de Node {
                     .map_err(|error| error.at(last_key.get().unwrap_or(self.span)))
             }
         }
-        .map_err(|error: ReadError| error.at(self.span))
+        .map_err(|error: ReadError| error.about(self))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -209,11 +203,9 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         let Some((key, value)) = entry else { return Ok(None) };
         self.value = Some(value);
         seed.deserialize(name_of(&key.name)).map(Some).map_err(|mut error| {
-            if let Some(known) = error.known.take() {
-                error.message = unknown_key(
-                    &key.name,
-                    &key_here(&key.name, &value.scalar().unwrap_or_default(), known),
-                );
+            if let Some(known) = error.known {
+                let written = value.scalar().unwrap_or_default();
+                error.message = unknown_key(&key.name, &written, known);
             }
             error.at(key.span)
         })

@@ -98,7 +98,7 @@ async fn items_not_started_in_time_are_skipped_and_started_ones_continue() {
 fn a_moment_is_a_time_since_the_creation_or_a_point_in_time() {
     for text in ["2h ago", "soon", "", "25:00"] {
         let error = text.parse::<Moment>().unwrap_err().to_string();
-        assert!(error.contains("such as \"6h\""), "{error}");
+        assert!(error.contains("such as `6h`"), "{error}");
     }
     assert!(matches!("2026-11-25".parse(), Ok(Moment::At(_))));
 }

@@ -30,7 +30,7 @@ step_any_runtime() {
     cmd cargo test --manifest-path tests/any-runtime/Cargo.toml --locked
 }
 
-declare_step cures "" "what messages propose compiles"
+declare_step cures "" "what messages propose compiles or is read"
 step_cures() {
     CARGO_TARGET_DIR="$PWD/target/real-programs" cmd cargo run --manifest-path tests/cures/Cargo.toml --locked
 }

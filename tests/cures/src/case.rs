@@ -1,10 +1,10 @@
 //! A case: its source, and the messages about it with what they propose.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
 use crate::place::edit;
+use crate::proposals::{IN_CODE, proposals};
 
 pub struct Case {
     pub name: String,
@@ -56,7 +56,8 @@ impl Case {
     /// The beginnings of the errors that may remain.
     pub fn remaining(&self) -> Vec<String> {
         let silent = self.messages.iter().filter(|message| message.proposals.is_empty());
-        let silent = silent.map(|message| message.headline.chars().take(60).collect());
+        let silent = silent.map(|message| message.headline.replace("retry_runtime::", ""));
+        let silent = silent.map(|headline| headline.chars().take(60).collect());
         silent.chain(self.instructions("remains:").map(str::to_owned)).collect()
     }
 
@@ -83,7 +84,8 @@ impl Case {
                 continue;
             }
             let pieces = &message.proposals[at];
-            if let Some(piece) = pieces.iter().find(|piece| piece.contains('…')) {
+            let gap = pieces.iter().find(|piece| piece.contains('…') && by_case.is_empty());
+            if let Some(piece) = gap {
                 return Err(format!("{}: `{piece}` has a gap", message.place));
             }
             count += usize::from(number <= last) * pieces.len();
@@ -126,7 +128,10 @@ impl Case {
             text.replace_range(range, &new);
         }
         // Imports are left to the reader of a message.
-        Ok(Some((format!("{text}{added}\nuse retry_runtime::*;\n"), count)))
+        Ok(Some((
+            format!("{text}{added}\nuse retry_runtime::*;\nuse crate::examples::*;\n"),
+            count,
+        )))
     }
 }
 
@@ -162,31 +167,7 @@ impl Message {
             line: line.to_owned(),
             at: before + column.parse::<usize>().ok()? - 1,
             length: carets.unwrap_or(0),
-            proposals: proposals(&words.join("\n")),
+            proposals: proposals(&words.join("\n"), IN_CODE),
         })
     }
-}
-
-fn proposals(message: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    for (at, words) in [("write `", 7), ("did you mean `", 14)]
-        .into_iter()
-        .flat_map(|(words, length)| message.match_indices(words).map(move |(at, _)| (at, length)))
-    {
-        let mut pieces = Vec::new();
-        let mut rest = &message[at + words..];
-        while let Some((code, after)) = rest.split_once('`') {
-            pieces.push(code.to_owned());
-            let alternative = after.strip_prefix(", or `");
-            if alternative.is_some() {
-                found.push(std::mem::take(&mut pieces));
-            }
-            let Some(next) = alternative.or_else(|| after.strip_prefix(" and `")) else { break };
-            rest = next;
-        }
-        found.push(pieces);
-    }
-    let mut seen = HashSet::new();
-    found.retain(|pieces| seen.insert(pieces.clone()));
-    found
 }

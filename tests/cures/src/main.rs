@@ -15,7 +15,11 @@
 //! A message that proposes nothing may remain. The cases in `planted` propose what is wrong, and must fail.
 
 mod case;
+mod files;
 mod place;
+mod proposals;
+mod readers;
+mod yaml;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +29,57 @@ use std::{env, fs};
 use case::Case;
 
 fn main() -> ExitCode {
+    if env::var_os(readers::IS_COMMAND).is_some() {
+        return retry_workflow_cli::main();
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let only = env::args().nth(1);
+    let is_right = [("code", in_code as fn(&Path) -> bool), ("files", in_files)]
+        .into_iter()
+        .filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name))
+        .map(|(_, check)| check(root))
+        .fold(true, |all, is_right| all && is_right);
+    ExitCode::from(u8::from(!is_right))
+}
+
+/// Reads what the messages about files and arguments propose.
+fn in_files(root: &Path) -> bool {
+    let cases = [
+        files::Case::workflows(&root.join("../../jobs/retry-workflow-cli/tests/data/bad")),
+        files::Case::blocks(&root.join("../../jobs/retry-workflow-cli/tests/data/mistakes.txt")),
+        files::Case::blocks(&root.join("../data/config/mistakes.txt")),
+    ];
+    let (mut count, mut by_hand, mut wrong) = (0, 0, Vec::new());
+    for case in cases.iter().flatten() {
+        let outcome = case.outcome();
+        count += outcome.count;
+        by_hand += outcome.by_hand;
+        wrong.extend(outcome.wrong);
+    }
+    let planted = [
+        files::Case::workflows(&root.join("planted")),
+        files::Case::blocks(&root.join("planted/mistakes.txt")),
+    ];
+    let is_found = |case: &&files::Case| !case.outcome().wrong.is_empty();
+    let all: Vec<_> = planted.iter().flatten().collect();
+    let missed: Vec<_> = all.iter().copied().filter(|case| !is_found(case)).collect();
+    for case in &missed {
+        println!("{}: is read, but was planted to fail", case.name);
+    }
+    for message in &wrong {
+        println!("{message}\n");
+    }
+    println!(
+        "{count} cures of files and arguments, of which {} fail ({by_hand} more are read by hand); {} \
+         planted ones are found",
+        wrong.len(),
+        all.len() - missed.len()
+    );
+    wrong.is_empty() && missed.is_empty()
+}
+
+/// Compiles what the messages of the macros and of the library propose.
+fn in_code(root: &Path) -> bool {
     let folder = env::current_exe().expect("a program").with_file_name("cures");
     fs::create_dir_all(&folder).expect("a folder");
 
@@ -78,9 +132,7 @@ fn main() -> ExitCode {
         "{count} cures, of which {} modules fail; {caught} planted ones are found",
         unplanted.len()
     );
-    ExitCode::from(u8::from(
-        !unplanted.is_empty() || modules.values().filter(|of| of.1).count() != caught,
-    ))
+    unplanted.is_empty() && modules.values().filter(|of| of.1).count() == caught
 }
 
 /// Compiles these modules; returns the errors of each.
@@ -101,7 +153,9 @@ fn check(root: &Path, folder: &Path, names: &[String]) -> BTreeMap<String, Vec<S
         let Some((place, message)) = line.split_once(": error") else { continue };
         let file = place.split(".rs:").next().unwrap_or_default();
         let name = file.rsplit('/').next().unwrap_or_default();
-        errors.entry(name.to_owned()).or_default().push(message.replace(&format!("{name}::"), ""));
+        // The compiler names a type with or without its path.
+        let message = message.replace(&format!("{name}::"), "").replace("retry_runtime::", "");
+        errors.entry(name.to_owned()).or_default().push(message);
     }
     assert!(output.status.success() || !errors.is_empty(), "{output_text}");
     errors

@@ -47,4 +47,6 @@ where
 
 fn main() {}
 
-// cured 41: FnOnce => {}
+// cured 41/1: FnOnce => {}
+// cured 41/2: f: F) => mut f: F)
+// cured 41/2: FnOnce => {}

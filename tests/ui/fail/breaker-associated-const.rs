@@ -12,3 +12,6 @@ impl Client {
 }
 
 fn main() {}
+
+// cured 8: => {} = CircuitBreaker::new("db", BreakerConfig::new());
+// cured 8: Self::BREAKER => DB

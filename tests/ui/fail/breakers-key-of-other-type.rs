@@ -13,3 +13,9 @@ async fn by_reference(shard: &str) -> Result<usize, RetryError<String>> {
 }
 
 fn main() {}
+
+// cured 5: &shard => &key
+// cured 5: shard: u16 => key: String
+// cured 5: u16, RetryError => String, RetryError
+// cured 5: Ok(shard) => Ok(key.clone())
+// cured 10: &shard => shard

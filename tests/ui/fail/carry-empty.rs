@@ -13,3 +13,8 @@ async fn in_brackets(items: Vec<u8>, rest: Vec<u8>) -> Result<(), String> {
 }
 
 fn main() {}
+
+// cured 3: carry => carry(items)
+// cured 3: (items: => (mut items:
+// cured 9: carry = [items, rest] => {}
+// cured 9: rest: Vec => mut rest: Vec

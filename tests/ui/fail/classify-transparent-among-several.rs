@@ -15,3 +15,5 @@ impl fmt::Display for Failure {
 }
 
 fn main() {}
+
+// cured 7: transparent => {}

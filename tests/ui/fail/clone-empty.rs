@@ -6,3 +6,6 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// cured 3: fetch() => fetch(body: String, headers: String)
+// cured 3: clone() => {}

@@ -17,3 +17,7 @@ async fn called(body: String) -> Result<usize, String> {
 }
 
 fn main() {}
+
+// cured 4: clone(&body) => clone(body)
+// cured 9: clone("body") => clone(body)
+// cured 14: clone(body.clone()) => clone(body)

@@ -6,3 +6,5 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// remains: `initial_delay` (1s, the default) is longer

@@ -27,3 +27,5 @@ async fn of_a_trait<S: Source>(source: &S) -> Result<u32, S::Error> {
 }
 
 fn main() {}
+
+// cured 14: by hand

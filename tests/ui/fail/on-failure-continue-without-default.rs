@@ -8,3 +8,6 @@ async fn fetch() -> Result<User, String> {
 }
 
 fn main() {}
+
+// cured 6: on_failure = continue => {}
+// cured 6: => fn f(_: RetryError<String>) -> User { User }

@@ -29,3 +29,7 @@ fn load_sync(id: u64) -> Result<String, std::io::Error> {
 }
 
 fn main() {}
+
+// cured 7: fallback(cached) => fallback(|_| 0)
+// cured 17: fallback(stored) => fallback(|_| stored(id))
+// cured 26: fallback(either) => fallback(|error| either(id, &error.into_error()))

@@ -23,3 +23,5 @@ async fn number() -> io::Result<u32> {
 }
 
 fn main() {}
+
+// cured 10: |_| 0 => {}

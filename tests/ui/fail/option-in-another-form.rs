@@ -58,3 +58,4 @@ async fn perhaps_a_thousand() -> Result<u32, String> {
 fn main() {}
 
 // remains: a duration needs a unit
+// cured 38: exponential.with_max_delay("3s") => {}

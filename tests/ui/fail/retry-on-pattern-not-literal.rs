@@ -8,3 +8,5 @@ async fn fetch() -> Result<u32, String> {
 }
 
 fn main() {}
+
+// cured 5: pattern(LOCKED) => {}

@@ -16,3 +16,6 @@ async fn connect(body: Vec<u8>) -> io::Result<()> {
 fn main() {}
 
 // cured 8: |one, two| => {}
+// cured 6: by hand
+// cured 7: by hand
+// cured 10: clone(body), async { => async { {}

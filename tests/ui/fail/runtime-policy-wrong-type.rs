@@ -6,3 +6,5 @@ async fn fetch(retries: u32) -> Result<u32, String> {
 }
 
 fn main() {}
+
+// cured 3: by hand

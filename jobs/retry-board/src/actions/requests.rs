@@ -137,10 +137,7 @@ impl Request {
                 operator.failed("cancel", &meant, &error);
             }
         });
-        let skipped = match timeout(SOON, answered).await {
-            Ok(Ok(skipped)) => Some(skipped?),
-            _ => None,
-        };
+        let skipped = timeout(SOON, answered).await.ok().and_then(Result::ok).transpose()?;
         let left = self.operator.letters().store().counts(&job).await?.leased;
         let said = match skipped {
             Some(skipped) => format!("{id} is cancelled: {} skipped", count(skipped, "item")),

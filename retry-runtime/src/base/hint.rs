@@ -1,10 +1,8 @@
 //! [`Hint`]: what a failure says about the next attempt.
 
-use core::cmp::Ordering;
 use core::time::Duration;
 
-/// The wait that a failure asks for before the next attempt. Of several failures, the one with the
-/// greatest hint counts: [`Never`](Self::Never), or else the longest wait.
+/// The wait that a failure asks for before the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Like [`Wait`](Self::Wait), but only a text states it. A wait shorter than the curve's first is
@@ -14,19 +12,6 @@ pub enum Hint {
     Wait(Duration),
     /// The server asks callers not to try again.
     Never,
-}
-
-impl Ord for Hint {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let key = |hint: &Self| (*hint == Self::Never, hint.wait(), matches!(hint, Self::Wait(_)));
-        key(self).cmp(&key(other))
-    }
-}
-
-impl PartialOrd for Hint {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 impl Hint {
@@ -39,5 +24,14 @@ impl Hint {
             Self::InText(wait) | Self::Wait(wait) => Some(wait),
             Self::Never => None,
         }
+    }
+
+    /// Returns the hint of two failures: [`Never`](Self::Never), or else the longer wait, which counts
+    /// as one in a text if either is.
+    pub(crate) fn of_both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+        let wait = one.wait().zip(other.wait()).map(|(one, other)| one.max(other));
+        let is_in_text = [one, other].iter().any(|hint| matches!(hint, Self::InText(_)));
+        Some(wait.map_or(Self::Never, if is_in_text { Self::InText } else { Self::Wait }))
     }
 }

@@ -129,8 +129,7 @@ impl Judgement {
 
     /// Extends the waits to the longest ones, `other` included.
     pub(crate) fn extend(&mut self, other: &Self) {
-        let hint = other.hint.max(other.hint_of_others);
-        self.hint_of_others = self.hint_of_others.max(hint);
+        self.hint_of_others = Hint::of_both(self.hint_of_others, other.longest_hint());
         self.ruled = self.ruled.max(other.ruled);
         self.overruled = self.overruled.max(other.overruled);
         self.others_count |= other.others_count;
@@ -151,7 +150,7 @@ impl Judgement {
     /// Returns the longest wait that any server asked for, unless an attempt itself ruled on the
     /// wait.
     fn longest_hint(&self) -> Option<Hint> {
-        longer(self.hint, self.hint_of_others)
+        Hint::of_both(self.hint, self.hint_of_others)
     }
 
     /// Returns the wait that the servers asked for, unless the attempt itself ruled on it.

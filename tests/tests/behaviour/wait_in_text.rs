@@ -365,19 +365,39 @@ async fn the_message_of_a_body_states_it_if_neither_header_nor_field_does() {
 
 #[tokio::test(start_paused = true)]
 async fn of_the_members_of_a_group_the_longest_wait_counts() {
+    /// The text that one member fails with, and the wait in the header of the other one.
+    type Members = (&'static str, Duration);
+
     #[retry(policy = CURVE, retry_on = [transient], hedge = "10ms")]
-    async fn fetch(calls: &Calls, texts_first: bool) -> anyhow::Result<()> {
+    async fn fetch(calls: &Calls, members: Members, texts_first: bool) -> anyhow::Result<()> {
+        member(calls, members, texts_first).await
+    }
+    async fn member(calls: &Calls, members: Members, texts_first: bool) -> anyhow::Result<()> {
         let is_first = calls.make() % 2 == 1;
         tokio::time::sleep(millis(20)).await;
         if is_first == texts_first {
-            anyhow::bail!(BUSY)
+            anyhow::bail!(members.0)
         }
-        Err(StatusError::new(StatusCode::TOO_MANY_REQUESTS, Some(secs(2))).into())
+        Err(StatusError::new(StatusCode::TOO_MANY_REQUESTS, Some(members.1)).into())
     }
-    for texts_first in [true, false] {
-        let calls = Calls::new();
-        fetch(&calls, texts_first).await.unwrap_err();
-        assert!(calls.gaps()[1] >= secs(8), "{:?}", calls.gaps());
+    let retrier = Retrier::new(CURVE.hedge(millis(10))).retry_on([transient]);
+    for (text, asked, least) in [
+        (BUSY, secs(2), secs(8)),
+        // The first wait of the curve.
+        (HASTY, millis(200), secs(1)),
+        (HASTY, millis(5), secs(1)),
+        (HASTY, secs(2), secs(2)),
+    ] {
+        for texts_first in [true, false] {
+            let (calls, by_retrier) = (Calls::new(), Calls::new());
+            fetch(&calls, (text, asked), texts_first).await.unwrap_err();
+            let run = retrier.run(|| member(&by_retrier, (text, asked), texts_first));
+            run.await.unwrap_err();
+            // The second member ends 10 ms after the first one, with the wait of both.
+            for gap in [calls.gaps()[1], by_retrier.gaps()[1]] {
+                assert_eq!(gap, least + millis(20), "{text}, {asked:?}, {texts_first}");
+            }
+        }
     }
 }
 

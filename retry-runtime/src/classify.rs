@@ -308,7 +308,7 @@ pub(crate) fn hint(error: &(dyn Error + 'static), class: Class) -> Option<Hint> 
         if let Some(hint) = registered::hint(link, class) {
             return hint;
         }
-        let hint = find(link).and_then(KnownError::hint);
+        let hint = find(link).and_then(|error| error.hint(class));
         if hint.is_some_and(|hint| hint != Hint::NOTHING) {
             return hint;
         }

@@ -211,8 +211,8 @@ impl StatusError {
     ///
     /// If no header asks for a wait, and the failure is a rate limit or a server error, the wait is the
     /// one that a field of a JSON body states, such as `retry_after`, `retryAfterMs` or `retryDelay`:
-    /// at the top, or in `error`, `errors`, `details` or `parameters`. If there is none, a `message` or a
-    /// `detail` in the same places may state it as a text: "try again in 8s".
+    /// at the top, or in `error`, `errors`, `details` or `parameters`. If there is none, a `message`,
+    /// `detail` or `error` in the same places may state it as a text: "try again in 8s".
     ///
     /// [`check_body`] does this for clients that are async. This is for the others:
     ///

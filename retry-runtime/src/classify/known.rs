@@ -15,8 +15,9 @@ pub trait KnownError: Error + 'static {
     /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
     fn known_class(&self) -> Option<Class>;
 
-    /// Returns the hint of this error about the next attempt.
-    fn hint(&self) -> Option<Hint> {
+    /// Returns the hint of this error about the next attempt, in a failure of this class. A text is
+    /// read for a wait only if the class is one that may ask for it.
+    fn hint(&self, _class: Class) -> Option<Hint> {
         None
     }
 }
@@ -119,7 +120,7 @@ impl KnownError for tokio::time::error::Elapsed {
 }
 
 impl KnownError for Interrupted {
-    fn hint(&self) -> Option<Hint> {
+    fn hint(&self, _: Class) -> Option<Hint> {
         self.held_for().map(Hint::Wait)
     }
 
@@ -137,8 +138,8 @@ impl<T: KnownError> KnownError for Box<T> {
         T::known_class(self)
     }
 
-    fn hint(&self) -> Option<Hint> {
-        T::hint(self)
+    fn hint(&self, class: Class) -> Option<Hint> {
+        T::hint(self, class)
     }
 }
 
@@ -147,8 +148,8 @@ impl<T: KnownError> KnownError for Arc<T> {
         T::known_class(self)
     }
 
-    fn hint(&self) -> Option<Hint> {
-        T::hint(self)
+    fn hint(&self, class: Class) -> Option<Hint> {
+        T::hint(self, class)
     }
 }
 

@@ -37,7 +37,7 @@ fn wait_of(key: &str, value: &str, now: SystemTime) -> Option<Duration> {
 
 /// The wait that the text of a field states, where a line break is an escape.
 fn wait_of_text(key: &str, value: &str) -> Option<Duration> {
-    let is_text = matches!(key, "message" | "detail");
+    let is_text = matches!(key, "message" | "detail" | "error");
     is_text.then(|| wait_in_text(&value.replace("\\n", "\n")))?
 }
 
@@ -161,6 +161,9 @@ mod tests {
             (r#"{"message": "Please try again in 8s."}"#, text(8)),
             (r#"{"error": {"message": "Slow down.\nretry after 8 seconds"}}"#, text(8)),
             (r#"{"detail": "wait 8 seconds"}"#, text(8)),
+            (r#"{"error": "Too many requests, try again in 8s"}"#, text(8)),
+            (r#"{"error": {"error": "try again in 8s", "code": 429}}"#, text(8)),
+            (r#"{"error": "busy", "message": "try again in 8s"}"#, text(8)),
             (r#"{"errors": [{"detail": "later"}, {"detail": "wait 8 seconds"}]}"#, text(8)),
             (r#"{"message": "wait 8s", "detail": "wait 9s"}"#, text(8)),
             (

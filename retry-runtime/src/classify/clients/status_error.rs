@@ -12,7 +12,7 @@ impl KnownError for StatusError {
         Some(Classify::class(self))
     }
 
-    fn hint(&self) -> Option<Hint> {
+    fn hint(&self, _: Class) -> Option<Hint> {
         Self::hint(self)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
+use crate::base::text::wait_in_text::wait_in_text;
 use crate::classify::{Class, Hint, KnownError, by_texts, by_types, links, text, text_of};
 use crate::outcome::interrupted::Interrupted;
 
@@ -32,9 +33,12 @@ impl KnownError for Status {
         })
     }
 
-    fn hint(&self) -> Option<Hint> {
-        let hint = pushback(self).filter(|hint| *hint != Hint::NOTHING);
-        hint.or_else(|| retry_info::in_details(self.details()).map(Hint::Wait))
+    fn hint(&self, class: Class) -> Option<Hint> {
+        let is_hint = |hint: &Hint| *hint != Hint::NOTHING;
+        let in_details = || retry_info::in_details(self.details()).map(Hint::Wait);
+        let hint = pushback(self).filter(is_hint).or_else(in_details).filter(is_hint);
+        let may_ask = hint.is_none() && class.intersects(Class::ASKING);
+        if may_ask { wait_in_text(self.message()).map(Hint::InText) } else { hint }
     }
 }
 
@@ -302,6 +306,27 @@ mod tests {
             let wait = expected.and_then(Hint::wait);
             assert_eq!(classify::Classify::retry_after(&status), wait, "{pushback:?} {retry_info}");
         }
+    }
+
+    #[test]
+    fn the_message_states_a_wait_if_nothing_else_does_and_the_class_is_read() {
+        let exhausted = |details: &'static [u8]| {
+            let message = "quota exceeded, please try again in 8s";
+            Status::with_details(Code::ResourceExhausted, message, details.into())
+        };
+        let in_text = Some(Hint::InText(Duration::from_secs(8)));
+        let status = exhausted(b"");
+        assert_eq!(classify::hint(&status, class(exhausted(b""))), in_text);
+        assert_eq!(classify::hint(&status, Class::empty()), None);
+        assert_eq!(classify::hint(&status, Class::NETWORK), None);
+        assert_eq!(classify::Classify::retry_after(&status), None);
+        // A wait of zero in the details is none.
+        let nothing =
+            b"\x08\x08\x1a\x2e\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x02\x0a\x00";
+        assert_eq!(classify::hint(&exhausted(nothing), Class::RATE_LIMIT), in_text);
+        let mut status = exhausted(b"");
+        status.metadata_mut().insert("grpc-retry-pushback-ms", "-1".parse().unwrap());
+        assert_eq!(classify::hint(&status, Class::RATE_LIMIT), Some(Hint::Never));
     }
 
     #[test]

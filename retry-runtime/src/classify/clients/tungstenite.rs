@@ -23,7 +23,7 @@ impl KnownError for Error {
         }
     }
 
-    fn hint(&self) -> Option<Hint> {
+    fn hint(&self, _: Class) -> Option<Hint> {
         match self {
             Error::Http(response) => status_error(response)?.hint(),
             _ => None,

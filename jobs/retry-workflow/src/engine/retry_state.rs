@@ -127,11 +127,12 @@ impl RetryState {
         let first_failed = state.as_ref().and_then(|state| state.first_failed);
         let before = state.map(|state| state.call).unwrap_or_default();
         let since_first = first_failed.map_or(Duration::ZERO, |first| now.since(first));
+        let postponable = postponable.filter(|longest| *longest >= SHORTEST_POSTPONEMENT);
         let mut failed = match error {
             Ok(error) => Failed::after(since_first, error),
             Err(interrupted) => Failed::timed_out(since_first, interrupted),
         };
-        if let Some(longest) = postponable.filter(|longest| *longest >= SHORTEST_POSTPONEMENT) {
+        if let Some(longest) = postponable {
             failed = failed.postponable(longest);
         }
         let mut call = before;

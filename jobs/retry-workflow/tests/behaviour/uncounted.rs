@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::store::AttemptOutcome;
+use retry_workflow::work::{NextStep, RetryState};
 use retry_workflow::{
-    BreakerConfig, Class, Classify, ErrorPolicy, Job, JobReport, Policy, RetryConfig, SqliteStore,
-    Store, Workflow, keyed, policy,
+    BreakerConfig, Class, Classify, ErrorPolicy, Failure, Job, JobReport, Policy, Retrier,
+    RetryConfig, SqliteStore, Store, Workflow, keyed, policy,
 };
 use tokio::time::{Instant, sleep};
 
@@ -206,4 +207,19 @@ async fn an_item_that_is_made_due_has_the_rest_of_its_time() {
     }
     let (report, seen) = calls(workflow(), &[limited(60)]).await;
     assert_eq!((report.dead(), seen), (1, vec![0, 60]));
+}
+
+#[test]
+fn a_failure_that_cannot_be_postponed_is_retried_even_if_its_retrier_does_not_count_it() {
+    let policy = Policy::new().attempts(1).max_elapsed(HOUR);
+    let retrier = Retrier::new(policy).uncounted(Class::RATE_LIMIT).classified();
+    let next = |postponable| {
+        let failure = Failure::new("rate_limit", "refused");
+        RetryState::decide(None, &retrier, "worker", Ok(&limited(5)), &failure, postponable)
+    };
+    assert!(matches!(next(Some(HOUR)), NextStep::Postpone { .. }));
+    for postponable in [None, Some(Duration::from_millis(999))] {
+        let next = next(postponable);
+        assert!(matches!(next, NextStep::Retry { .. }), "{postponable:?}: {next:?}");
+    }
 }

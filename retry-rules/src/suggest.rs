@@ -76,6 +76,30 @@ pub fn shortened(value: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns a message with the values in it [shortened]: those in quotes, and any that make a line too
+/// long to be read.
+pub fn shortened_values(message: &str) -> String {
+    let mut lines = Vec::new();
+    for line in message.split('\n') {
+        let (mut short, mut open) = (String::new(), None);
+        for part in line.split_inclusive(['`', '"']) {
+            let (value, quote) = part.split_at(part.trim_end_matches(['`', '"']).len());
+            let value = if open.is_some() { shortened(value) } else { value.into() };
+            short = short + &value + quote;
+            if open.is_none_or(|open| open == quote) {
+                open = open.is_none().then_some(quote);
+            }
+        }
+        let length = short.chars().count();
+        if length > 1_000 {
+            let end = short.chars().skip(length - 300);
+            short = short.chars().take(600).chain(['…']).chain(end).collect();
+        }
+        lines.push(short);
+    }
+    lines.join("\n")
+}
+
 /// Returns what follows an error about an unknown word: what was `meant`, or else the known words.
 /// Of more than twelve, the nearest three, and `all`, which names the place of their list, if any.
 pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> String {
@@ -132,6 +156,25 @@ mod tests {
         let nearest = "; the nearest are `one`, `one`, `one`";
         assert_eq!(instead("seven", None, &many, "a list"), format!("{nearest}: a list lists all"));
         assert_eq!(instead("seven", None, &many, ""), nearest);
+    }
+
+    #[test]
+    fn values_in_a_message_are_shortened() {
+        for message in ["", "`a` is \"b\": write `c`\n\nor `d", "x\n", &"many words ".repeat(90)] {
+            assert_eq!(shortened_values(message), message);
+        }
+        let (long, short) = ("é".repeat(300), "é".repeat(200));
+        for quote in ['`', '"'] {
+            let message = |value| format!("the {quote}{value}{quote} here: write `x`\nor \"y\"");
+            assert_eq!(shortened_values(&message(&long)), message(&format!("{short}…")));
+        }
+        let quoted = shortened_values(&format!("`key: \"{long}\"` is not one"));
+        assert_eq!(quoted, format!("`key: \"{short}…\"` is not one"));
+        // Values that contain quotes, and that are not in quotes.
+        for value in ["é`".repeat(9_000), "é\" ".repeat(9_000), "é".repeat(9_000)] {
+            let shown = shortened_values(&format!("{value} is wrong: write `x`"));
+            assert!(shown.chars().count() <= 1_000 && shown.ends_with(" is wrong: write `x`"));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use core::fmt::Display;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
+use retry_rules::suggest::shortened_values;
 
 /// Creates an error that is shown at `place`.
 pub(crate) fn error(place: impl ToTokens, message: impl Display) -> syn::Error {
@@ -37,7 +38,15 @@ impl Errors {
     /// One `compile_error!` for each error.
     pub(crate) fn into_tokens(mut self) -> TokenStream {
         self.looked_at = true;
-        self.errors.iter().map(syn::Error::to_compile_error).collect()
+        let errors = self.errors.drain(..).flatten().map(|error| {
+            let message = error.to_string();
+            let short = shortened_values(&message);
+            let is_long = short != message;
+            // The place of such an error is only its first token.
+            let error = if is_long { syn::Error::new(error.span(), short) } else { error };
+            error.to_compile_error()
+        });
+        errors.collect()
     }
 }
 

@@ -281,14 +281,20 @@ impl<'de> Visitor<'de> for ValueKind {
                 number if number.starts_with('$') => {
                     return ParsedValue::read_text(self, &map.next_value::<String>()?);
                 }
-                "secs" if self.is_time() => {
-                    if secs.replace(map.next_value()?).is_some() {
-                        return Err(twice("secs"));
-                    }
-                }
-                "nanos" if self.is_time() => {
-                    if nanos.replace(map.next_value()?).is_some() {
-                        return Err(twice("nanos"));
+                "secs" | "nanos" if self.is_time() => {
+                    let kind = if key == "secs" { Self::Seconds } else { Self::Count };
+                    let mut is_twice = false;
+                    let set = |value| {
+                        is_twice = match value {
+                            ParsedValue::Time(time) => secs.replace(time).is_some(),
+                            ParsedValue::Count(count) => nanos.replace(count).is_some(),
+                            _ => false,
+                        };
+                        Ok(())
+                    };
+                    map.next_value_seed(ValueSeed(kind, set))?;
+                    if is_twice {
+                        return Err(twice(&key));
                     }
                 }
                 key if self.is_time() => {
@@ -302,7 +308,7 @@ impl<'de> Visitor<'de> for ValueKind {
             Some(_) if nanos >= 1_000_000_000 => {
                 Err(A::Error::custom("`nanos` must be below 1000000000, which is a whole second"))
             }
-            Some(secs) => Ok(self.time(Duration::new(secs, nanos))),
+            Some(secs) => Ok(self.time(secs.saturating_add(Duration::from_nanos(nanos.into())))),
             None if self.is_time() => Err(A::Error::missing_field("secs")),
             None => Err(self.unexpected(Unexpected::Map)),
         }

@@ -334,8 +334,10 @@ mod file {
                 // `network: null`, which some writers produce for a bare word.
                 Some(key) => {
                     let matcher = MatcherVisitor.visit_str(&key)?;
-                    map.next_value::<()>()?;
-                    matcher
+                    match map.next_value::<Option<Matcher>>()? {
+                        None => matcher,
+                        Some(_) => return Err(A::Error::custom("this matcher takes no value")),
+                    }
                 }
                 None => return Err(A::Error::invalid_length(0, &self)),
             };

@@ -528,6 +528,14 @@ fn a_message_shows_no_more_than_the_beginning_of_a_value() {
         r#"{ "backoff": { "custom": { "delays": "@" } } }"#,
         r#"{ "jitter": "up(@)" }"#,
         r#"{ "jitter": "@.." }"#,
+        r#"{ "initial_delay": { "secs": "@" } }"#,
+        r#"{ "initial_delay": { "secs": 1, "nanos": "@" } }"#,
+        r#"{ "initial_delay": { "secs": 1, "@": 1 } }"#,
+        r#"{ "backoff": { "type": { "@": 1 } } }"#,
+        r#"{ "backoff": { "type": "linear", "increment": "@" } }"#,
+        r#"{ "backoff": { "exponential": { "base": "@" } } }"#,
+        r#"{ "backoff": { "custom": { "delays": [{ "@": 1 }] } } }"#,
+        r#"{ "max_retry_after": "@", "hedge": "@" }"#,
     ] {
         assert_short::<Policy>(file);
         assert_short::<RetryConfig>(file);
@@ -538,6 +546,11 @@ fn a_message_shows_no_more_than_the_beginning_of_a_value() {
         r#"{ "retry_on": ["two words@"] }"#,
         r#"{ "abort_on": [{ "@": 1 }] }"#,
         r#"{ "abort_on": [{ "pattern": "(@" }] }"#,
+        r#"{ "abort_on": [{ "network": "@" }] }"#,
+        r#"{ "abort_on": [{ "pattern": { "@": 1 } }] }"#,
+        r#"{ "retry_on": { "@": 1 } }"#,
+        r#"{ "uncounted": "@" }"#,
+        r#"{ "uncounted": ["@"] }"#,
     ] {
         assert_short::<RetryConfig>(file);
     }

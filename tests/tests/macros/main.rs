@@ -13,5 +13,6 @@ use macros::*;
 
 mod corpus;
 mod documentation;
+mod messages;
 mod never_panics;
 mod without_testing;

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 
 use clap::builder::styling::{AnsiColor, Style};
+use retry_rules::suggest::shortened_values;
 use serde::Serialize;
 
 use super::event_lines::EventLines;
@@ -162,7 +163,7 @@ pub(super) fn report(error: &CommandError) {
     if matches!(error, CommandError::BrokenPipe) {
         return;
     }
-    let message = lines(&error.to_string());
+    let message = lines(&shortened_values(&error.to_string()));
     let colour = std::io::stderr().is_terminal() && uses_colour();
     let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     // Ignore errors, because standard error may be closed.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_rules::duration::format;
-use retry_rules::suggest::{instead, meant};
+use retry_rules::suggest::{instead, meant, shortened};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
@@ -165,7 +165,7 @@ impl Node {
         match &self.value {
             Value::Null => "empty".to_owned(),
             Value::Bool(value) => format!("`{value}`"),
-            Value::Number(_, written) => format!("the number {written}"),
+            Value::Number(_, written) => format!("the number {}", shortened(written)),
             Value::Text(text) if text.len() <= 40 => format!("the text \"{}\"", text.trim_end()),
             Value::Text(_) => "a text".to_owned(),
             Value::List(_) => "a list".to_owned(),

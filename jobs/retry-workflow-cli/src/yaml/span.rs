@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use retry_rules::suggest::shortened_values;
 use retry_workflow::sanitize::{Lines, OneLine};
 
 /// A file's text and path.
@@ -67,6 +68,9 @@ impl FileError {
     pub(crate) fn new(source: Arc<Source>, mut mistakes: Vec<Mistake>) -> Self {
         // Sorted by position; mistakes about the whole file come first.
         mistakes.sort_by_key(|mistake| mistake.span.map_or(0, |span| span.start));
+        for Mistake { message, .. } in &mut mistakes {
+            *message = shortened_values(message);
+        }
         mistakes.dedup();
         Self { source, mistakes }
     }

@@ -44,6 +44,43 @@ fn each_mistake_in_arguments_is_exit_code_2_and_reported_with_its_cure() {
 }
 
 #[test]
+fn a_message_shows_no_more_than_the_beginning_of_an_argument() {
+    let long = "ä".repeat(20_000);
+    // Each `@` stands for a long text.
+    for arguments in [
+        &["@"][..],
+        &["jobs", "@"],
+        &["jobs", "--@"],
+        &["run", "@"],
+        &["check", "@"],
+        &["run", "job.yml", "--max-parallel", "@"],
+        &["run", "job.yml", "--job-id", "@ /"],
+        &["run", "job.yml", "--busy-timeout", "@"],
+        &["run", "job.yml", "--set", "@"],
+        &["status", "@"],
+        &["jobs", "--store", "@"],
+        &["jobs", "--store", "postgres:@"],
+        &["dlq", "list", "--limit", "@"],
+        &["dlq", "list", "--since", "@"],
+        &["dlq", "list", "--where", "@ >"],
+        &["dlq", "retry", "--all", "--rate", "@"],
+        &["explain", "--attempts", "@"],
+        &["explain", "--initial-delay", "@"],
+        &["explain", "--backoff", "@"],
+        &["board", "--listen", "@"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let written: Vec<_> = arguments.iter().map(|word| word.replace('@', &long)).collect();
+        let written: Vec<_> = written.iter().map(String::as_str).collect();
+        let output = run(folder.path(), &written);
+        let told = String::from_utf8(output.stderr).unwrap();
+        let (shown, length) = (told.matches('ä').count(), told.chars().count());
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(shown <= 900 && length <= 2_000, "{arguments:?}: {shown}, {length}: {told:.600}");
+    }
+}
+
+#[test]
 fn a_store_that_is_not_there_is_exit_code_2_and_is_not_made() {
     for arguments in [
         &["jobs"][..],

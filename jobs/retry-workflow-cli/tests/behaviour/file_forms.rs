@@ -173,6 +173,49 @@ fn hostile_files_are_errors() {
 }
 
 #[test]
+fn a_message_shows_no_more_than_the_beginning_of_a_value() {
+    const MAP: &str = "map: { input: x.json, agent_template: { shell: x }, ";
+
+    let long = "ä".repeat(100_000);
+    // Each `@` stands for a long text.
+    for text in [
+        "commands: \"echo ${@}\"",
+        "commands: \"echo ${item.@ | @}\"",
+        "commands: { shell: x, when: \"@\" }",
+        "commands: { shell: x, timeout: \"@\" }",
+        "commands: { shell: x, @: 1 }",
+        "commands: { shell: x, capture: \"@\" }",
+        "commands: { shell: x, retry_config: { attempts: \"@\" } }",
+        "commands: { shell: x, retry_config: { initial_delay: { secs: \"@\" } } }",
+        "commands: { shell: x, retry_config: { backoff: { fixed: \"@\" } } }",
+        "commands: { shell: x, retry_config: { retry_on: [@] } }",
+        "commands: { shell: x, retry_config: \"@\" }",
+        "{ mode: \"@\", commands: { shell: x } }",
+        "{ mode: \"two words @ `@` \\\"@\\\"\", commands: { shell: x } }",
+        "{ @: 1, commands: { shell: x } }",
+        "{ commands: { shell: x }, error_policy: { on_item_failure: \"@\" } }",
+        "{ commands: { shell: x }, env: { \"@ @\": 1 } }",
+        "tasks: { a: { shell: x, needs: [@] } }",
+        "commands: { shell: x }\n  @",
+        "\"@\"",
+        &format!("{MAP}max_parallel: \"@\" }}"),
+        &format!("{MAP}json_path: \"$.@[\" }}"),
+        &format!("{MAP}filter: \"@ >\" }}"),
+        &format!("{MAP}rate: \"@\" }}"),
+        &format!("{MAP}max_parallel: 1{} }}", "0".repeat(100_000)),
+    ] {
+        let error = WorkflowFile::parse("job.yml", &text.replace('@', &long)).unwrap_err();
+        for (_, message) in error.mistakes() {
+            let (shown, length) = (message.matches('ä').count(), message.chars().count());
+            assert!(shown <= 900 && length <= 1_000, "{text}: {shown}, {length}: {message:.400}");
+        }
+        // With the line of each mistake.
+        let length = error.to_string().chars().count();
+        assert!(length <= 2_000 * error.count(), "{text}: {length}");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_is_an_error() {
     let error = WorkflowFile::read("no-such.yml").unwrap_err().to_string();
     assert_eq!(error, "error: cannot read the workflow: there is no such file\n --> no-such.yml");

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Error, Parser as _};
 use retry_rules::file::KEYS;
-use retry_rules::suggest::nearest;
+use retry_rules::suggest::{nearest, shortened_values};
 
 use super::Arguments;
 use crate::file::names_file;
@@ -13,7 +13,17 @@ use crate::yaml::foreign_keys::{key_of_others, name as key_of};
 
 /// Parses the arguments of this process; where they are wrong, the process ends.
 pub(crate) fn parse() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|error| add_tips(error).exit())
+    Arguments::try_parse().unwrap_or_else(|error| shorten(add_tips(error)).exit())
+}
+
+/// Shortens the message of an error about an argument that is too long to be read.
+fn shorten(error: Error) -> Error {
+    let message = error.render().to_string();
+    let short = shortened_values(&message);
+    if short == message || !error.use_stderr() {
+        return error;
+    }
+    Error::raw(error.kind(), short.strip_prefix("error: ").unwrap_or(&short))
 }
 
 /// Adds to an error what clap does not suggest itself.

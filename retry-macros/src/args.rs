@@ -43,6 +43,7 @@ pub(crate) struct Args {
     pub(crate) on_retry: Option<Expr>,
     /// The level of the event `gave up`, as a variant of `LogLevel`.
     pub(crate) log: Option<Ident>,
+    pub(crate) log_retries: Option<Ident>,
     /// The number of failures that the `RetryError` of a call keeps.
     pub(crate) history: Option<Value<u32>>,
     pub(crate) name: Option<Expr>,

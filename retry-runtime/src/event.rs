@@ -48,6 +48,8 @@ pub enum Event<'a> {
         wait: Duration,
         /// The sum of the waits before this one.
         waited: Duration,
+        /// The level at which `tracing` logs it: [`Retrier::log_retries`](crate::Retrier::log_retries).
+        level: LogLevel,
         /// The failure, for display.
         error: &'a dyn fmt::Display,
     },

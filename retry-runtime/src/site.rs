@@ -19,7 +19,7 @@ use retry_rules::{Field, Fields, Policy};
 
 use crate::base::name::Name;
 use crate::event::log_level::LogLevel;
-use crate::site::end_options::EndOptions;
+use crate::site::end_options::{EndLevel, EndOptions};
 #[cfg(feature = "overrides")]
 use crate::site::policy_override::PolicyOverride;
 use crate::site::stats::{Counters, Stats};
@@ -136,7 +136,15 @@ impl Site {
     #[doc(hidden)]
     #[must_use]
     pub const fn with_log(mut self, level: LogLevel) -> Self {
-        self.end.log = Some(level);
+        self.end.log = EndLevel::Set(level);
+        self
+    }
+
+    /// Sets the level of the event of a retry. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_log_retries(mut self, level: LogLevel) -> Self {
+        self.end.log_retries = level;
         self
     }
 
@@ -144,7 +152,7 @@ impl Site {
     #[doc(hidden)]
     #[must_use]
     pub const fn handles_failures(mut self) -> Self {
-        self.end.is_handled = true;
+        self.end.log = EndLevel::ByHandledEnd;
         self
     }
 

@@ -32,7 +32,7 @@ macro_rules! field {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [FunctionOption; 24] = [
+pub(crate) static FUNCTION: [FunctionOption; 25] = [
     field!(retry_on = values::matchers, "retry_on", "[transient]").about(Field::RetryOn),
     field!(abort_on = values::matchers, "abort_on", "[matches(DbError::Corrupt)]")
         .about(Field::RetryOn),
@@ -56,6 +56,7 @@ pub(crate) static FUNCTION: [FunctionOption; 24] = [
     field!(on_retry = Reading::expr, "on_retry", "|event| log(event)").about(Field::OnRetry),
     field!(history = values::history, "history", "5"),
     field!(log = values::log, "log", "info"),
+    field!(log_retries = values::log, "log_retries", "warn"),
     option("policy", "HTTP", values::policy).in_policy(),
     field!(name = values::name, "name", "\"billing.fetch\""),
     field!(clone = values::cloned, "clone", "(body, headers)"),

@@ -178,13 +178,16 @@ pub(super) fn history(option: &mut Reading<'_>) -> syn::Result<Value<u32>> {
     }
 }
 
-/// Parses the level of the event `gave up`; returns the variant of `LogLevel`.
+/// Parses the level of an event; returns the variant of `LogLevel`.
 pub(super) fn log(option: &mut Reading<'_>) -> syn::Result<Ident> {
-    let level = option.word(
-        &[("off", "Off"), ("debug", "Debug"), ("info", "Info"), ("warn", "Warn")],
-        "`log` is the level at which `tracing` logs that a call gave up: write `log = off`, \
-         `debug`, `info` or `warn`",
-    )?;
+    let name = option.name;
+    let what = if name == "log" { "a call gave up" } else { "a failure will be retried" };
+    let message = format!(
+        "`{name}` is the level at which `tracing` logs that {what}: write `{name} = off`, `debug`, \
+         `info` or `warn`"
+    );
+    let levels = [("off", "Off"), ("debug", "Debug"), ("info", "Info"), ("warn", "Warn")];
+    let level = option.word(&levels, &message)?;
     Ok(Ident::new(level, Span::mixed_site()))
 }
 

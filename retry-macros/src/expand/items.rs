@@ -112,11 +112,14 @@ impl Expansion<'_> {
             quote!(.with_history(#failures))
         });
         let log = self.args.log.as_ref().map(|level| quote!(.with_log(__retry::LogLevel::#level)));
+        let log_retries = self.args.log_retries.as_ref();
+        let log_retries =
+            log_retries.map(|level| quote!(.with_log_retries(__retry::LogLevel::#level)));
         let handled = match self.args.on_failure {
             OnFailure::Stop => None,
             OnFailure::Continue | OnFailure::Fallback(_) => Some(quote!(.handles_failures())),
         };
-        let options = quote!(#runtime #hedged #blocking #history #log #handled);
+        let options = quote!(#runtime #hedged #blocking #history #handled #log #log_retries);
         items.extend(quote! {
             static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #options;
             __retry::site! { static __RETRY_LINKED: &__retry::Site = &__RETRY_SITE; }

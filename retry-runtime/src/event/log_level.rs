@@ -1,7 +1,7 @@
-//! [`LogLevel`]: the level at which the end of a call is logged.
+//! [`LogLevel`]: the level at which the end of a call, or a retry, is logged.
 
-/// The level of the event `gave up` of `tracing`, for
-/// [`Retrier::log`](crate::Retrier::log); `log = info` in the attribute.
+/// The level of the event `gave up` of `tracing`, for [`Retrier::log`](crate::Retrier::log), or of
+/// the event of a retry, for [`Retrier::log_retries`](crate::Retrier::log_retries).
 ///
 /// ```
 /// use retry_runtime::{LogLevel, Policy, Retrier};

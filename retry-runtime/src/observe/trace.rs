@@ -27,17 +27,30 @@ fn allowed(attempts: Attempts) -> Option<u32> {
 #[inline]
 pub(crate) fn may_be_traced(event: &Event<'_>) -> bool {
     let level = match event {
-        Event::Retry { .. } => tracing::Level::DEBUG,
+        Event::Retry { level: LogLevel::Off, .. } => return false,
+        Event::Retry { level: LogLevel::Debug, .. } => tracing::Level::DEBUG,
         _ => tracing::Level::ERROR,
     };
     tracing::level_filters::LevelFilter::current() >= level
 }
 
+/// Emits an event at a level that a function sets.
+macro_rules! at_level {
+    ($level:ident, $($fields:tt)*) => {
+        match $level {
+            LogLevel::Off => {}
+            LogLevel::Debug => tracing::debug!(target: "retry", $($fields)*),
+            LogLevel::Info => tracing::info!(target: "retry", $($fields)*),
+            LogLevel::Warn => tracing::warn!(target: "retry", $($fields)*),
+        }
+    };
+}
+
 pub(crate) fn emit(event: &Event<'_>) {
     match *event {
-        Event::Retry { name, attempt, attempts, wait, waited, error } => {
-            tracing::debug!(
-                target: "retry",
+        Event::Retry { name, attempt, attempts, wait, waited, level, error } => {
+            at_level!(
+                level,
                 name = name.as_str(),
                 attempt,
                 attempts = allowed(attempts),
@@ -48,25 +61,15 @@ pub(crate) fn emit(event: &Event<'_>) {
             );
         }
         Event::GaveUp { name, reason, attempts, waited, level, error, .. } => {
-            macro_rules! gave_up {
-                ($level:ident) => {
-                    tracing::$level!(
-                        target: "retry",
-                        name = name.as_str(),
-                        attempts,
-                        waited_ms = millis(waited),
-                        reason = reason.as_str(),
-                        %error,
-                        "gave up"
-                    )
-                };
-            }
-            match level {
-                LogLevel::Off => {}
-                LogLevel::Debug => gave_up!(debug),
-                LogLevel::Info => gave_up!(info),
-                LogLevel::Warn => gave_up!(warn),
-            }
+            at_level!(
+                level,
+                name = name.as_str(),
+                attempts,
+                waited_ms = millis(waited),
+                reason = reason.as_str(),
+                %error,
+                "gave up"
+            );
         }
         Event::Recovered { name, attempt, waited } => {
             tracing::info!(target: "retry", name = name.as_str(), attempt, waited_ms = millis(waited), "recovered");

@@ -22,6 +22,7 @@ use crate::outcome::Nothing;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::IntoShared;
+use crate::site::end_options::EndLevel;
 
 impl Retrier {
     /// Creates a retrier that retries every failure with `policy`.
@@ -444,7 +445,23 @@ impl<D, V> Retrier<D, V> {
     /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
     /// ```
     pub const fn log(mut self, level: LogLevel) -> Self {
-        self.common.settings.end.log = Some(level);
+        self.common.settings.end.log = EndLevel::Set(level);
+        self
+    }
+
+    /// Sets the level of the event of each retry of `tracing`: `log_retries = warn` in the attribute.
+    /// Default: `DEBUG`. A library whose users cannot see its functions may raise it; one that logs
+    /// retries itself, in [`on_retry`](Self::on_retry), turns it [off](LogLevel::Off).
+    ///
+    /// Counters, metrics and listeners are not affected. Without the feature `tracing`, it has no
+    /// effect.
+    ///
+    /// ```
+    /// # use retry_runtime::{LogLevel, Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(2)).log_retries(LogLevel::Off);
+    /// ```
+    pub const fn log_retries(mut self, level: LogLevel) -> Self {
+        self.common.settings.end.log_retries = level;
         self
     }
 

@@ -10,15 +10,28 @@ use crate::outcome::ended::Reason;
 pub(crate) struct EndOptions {
     /// The number of failures that the error of a call keeps.
     pub(crate) history: u8,
-    /// The level of the event `gave up`, if it is set.
-    pub(crate) log: Option<LogLevel>,
-    /// `true` if the function goes on without the result: `on_failure` is `continue` or `fallback`.
-    pub(crate) is_handled: bool,
+    /// The level of the event `gave up`.
+    pub(crate) log: EndLevel,
+    /// The level of the event of a retry.
+    pub(crate) log_retries: LogLevel,
+}
+
+/// The level of the event `gave up`: one byte, because each annotated function has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum EndLevel {
+    /// By the end of the call: the caller gets the error.
+    ByEnd,
+    /// By the end of the call: the function goes on without the result, because `on_failure` is
+    /// `continue` or `fallback`.
+    ByHandledEnd,
+    /// As set.
+    Set(LogLevel),
 }
 
 impl EndOptions {
     /// The defaults: nothing is kept, and the caller gets the error.
-    pub(crate) const DEFAULT: Self = Self { history: 0, log: None, is_handled: false };
+    pub(crate) const DEFAULT: Self =
+        Self { history: 0, log: EndLevel::ByEnd, log_retries: LogLevel::Debug };
 
     /// Returns these options with `failures` to keep, or as many as possible.
     #[expect(clippy::cast_possible_truncation, reason = "the most is 100")]
@@ -31,12 +44,12 @@ impl EndOptions {
     /// if its outcome is a value.
     pub(crate) const fn level(self, reason: Reason, with_value: bool) -> LogLevel {
         match (self.log, reason) {
-            (Some(level), _) => level,
+            (EndLevel::Set(level), _) => level,
             // A failure that is not retryable may be frequent, and the caller handles it; a single
             // attempt is reported by the outer call that asked for it.
-            (None, Reason::NotRetryable | Reason::Nested) => LogLevel::Debug,
-            (None, _) if self.is_handled || with_value => LogLevel::Info,
-            (None, _) => LogLevel::Warn,
+            (_, Reason::NotRetryable | Reason::Nested) => LogLevel::Debug,
+            (EndLevel::ByEnd, _) if !with_value => LogLevel::Warn,
+            _ => LogLevel::Info,
         }
     }
 }

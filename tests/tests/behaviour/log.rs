@@ -1,4 +1,5 @@
-//! The level of the event `gave up`: by the end of the call, and by `log = …`.
+//! The level of the event `gave up`, by the end of the call and by `log = …`, and of the event of a
+//! retry, by `log_retries = …`.
 
 use std::cell::RefCell;
 use std::future::{Future, pending, ready};
@@ -294,4 +295,55 @@ async fn a_retrier_keeps_its_level_with_another_policy() {
     listen();
     retrier.run(|| ready(failed())).await.unwrap_err();
     assert_eq!(levels(), [Level::INFO]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_level_of_a_retry_is_set_by_itself() {
+    #[retry(policy = POLICY, name = "log.retries")]
+    async fn default() -> Result<u32, Failure> {
+        failed()
+    }
+    #[retry(policy = POLICY, log_retries = warn, log = off)]
+    async fn louder() -> Result<u32, Failure> {
+        failed()
+    }
+    #[retry(policy = POLICY, log_retries = info)]
+    fn blocking() -> Result<u32, Failure> {
+        failed()
+    }
+    #[retry(policy = POLICY, log_retries = off, name = "log.no-retries")]
+    async fn silent() -> Result<u32, Failure> {
+        failed()
+    }
+    let heard_at = || {
+        let heard = take_events().into_iter();
+        let heard = heard.filter(|event| event.message == "attempt failed, will be retried");
+        heard.map(|event| event.level).collect::<Vec<_>>()
+    };
+    let retrier = Retrier::new(POLICY).log_retries(LogLevel::Info).log(LogLevel::Off);
+    listen();
+    default().await.unwrap_err();
+    assert_eq!(heard_at(), [Level::DEBUG]);
+    louder().await.unwrap_err();
+    assert_eq!(heard_at(), [Level::WARN]);
+    blocking().unwrap_err();
+    assert_eq!(heard_at(), [Level::INFO]);
+    let block =
+        retrying!(name = "log.block", policy = POLICY, log_retries = warn, async || failed());
+    block.await.unwrap_err();
+    assert_eq!(heard_at(), [Level::WARN]);
+    retrier.run(|| ready(failed())).await.unwrap_err();
+    assert_eq!(heard_at(), [Level::INFO]);
+    let heard = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&heard);
+    let listening = on_event(move |event| {
+        if event.name() == "log.no-retries" && matches!(event, Event::Retry { .. }) {
+            counted.fetch_add(1, Relaxed);
+        }
+    });
+    silent().await.unwrap_err();
+    listening.stop();
+    assert!(heard_at().is_empty());
+    let site = sites().into_iter().find(|site| site.name() == "log.no-retries").unwrap();
+    assert_eq!((heard.load(Relaxed), site.stats().retries), (1, 1));
 }

@@ -179,7 +179,8 @@ impl CallProgress {
                 let (name, waited) = (context.origin.name, self.waited());
                 let attempts = self.forgiven().extends(policy.get_attempts());
                 let (wait, error) = (delay, &verdict.error);
-                let retry = Event::Retry { name, attempt, attempts, wait, waited, error };
+                let level = context.end_options().log_retries;
+                let retry = Event::Retry { name, attempt, attempts, wait, waited, level, error };
                 observe::emit_for(context.origin.site, &retry);
                 self.set_asked(judgement.asked());
                 skip_hold(context);

@@ -14,6 +14,7 @@ mod cancel;
 mod cancellation;
 mod classify;
 mod clone;
+mod combined;
 mod config;
 mod context;
 mod deadline;

@@ -74,8 +74,10 @@
 //!
 //! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter
 //! its randomness; no feature is needed. A page cannot be stopped, so functions that are not async
-//! are rejected by the compiler, and [`Retrier`] has no blocking calls. The linker collects nothing
-//! there:
+//! are rejected by the compiler. A blocking call of a [`Retrier`] makes only retries without a wait:
+//! in place of a longer one, it ends with its last failure, for the reason
+//! [`Budget`](Reason::Budget), which [`Warning::CannotWait`] reports once per name. The linker
+//! collects nothing there:
 //!
 //! - [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
 //!   name.
@@ -289,7 +291,7 @@ pub mod durable {
 /// # Other middlewares
 /// Each attempt runs the middlewares that were added after this one, with a clone of the request's
 /// extensions as they were left by the attempt before. A hedge runs them at the same time.
-#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
+#[cfg(feature = "reqwest-middleware-0_5")]
 pub mod reqwest_middleware {
     pub use crate::tower::reqwest_middleware::*;
 }

@@ -73,7 +73,6 @@ pub use crate::classify::fault::Fault;
 /// whole path of any other.
 #[doc(hidden)]
 pub use self::run::attempt_future::AttemptFuture;
-#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 #[doc(hidden)]
 pub use self::run::blocking::NeedsCall;
 #[doc(hidden)]

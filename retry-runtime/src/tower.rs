@@ -62,7 +62,7 @@ mod sending;
 mod responses;
 mod layer;
 mod service;
-#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
+#[cfg(feature = "reqwest-middleware-0_5")]
 pub(crate) mod reqwest_middleware;
 
 pub use layer::RetryLayer;

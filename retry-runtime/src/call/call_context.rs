@@ -31,6 +31,8 @@ pub struct CallContext<'a> {
     pub(crate) postponable: Option<Duration>,
     /// Set if the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,
+    /// Set if the thread sleeps during waits.
+    pub(crate) is_blocking: bool,
     /// Set if the call has been cancelled.
     pub(crate) is_cancelled: bool,
     /// Set if attempts may run at once, as the policy says.
@@ -62,6 +64,7 @@ impl<'a> CallContext<'a> {
             since_first: None,
             postponable: None,
             waits_for_breaker: false,
+            is_blocking: false,
             is_cancelled: false,
             may_hedge: false,
             is_evaluated: false,

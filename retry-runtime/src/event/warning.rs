@@ -95,6 +95,17 @@ pub enum Warning<'a> {
         /// The length of this sleep.
         wait: Duration,
     },
+    /// A retrier is called with [`run_sync`](crate::Retrier::run_sync) or `blocking` in the page of a
+    /// browser, and its call ends in place of a wait. Reported once per name.
+    ///
+    /// Call it with [`run`](crate::Retrier::run).
+    #[non_exhaustive]
+    CannotWait {
+        /// The name of the retrier.
+        name: &'a Name,
+        /// The length of the wait.
+        wait: Duration,
+    },
     /// A family of breakers is full, and none of those looked at can be evicted: calls with other
     /// keys get separate breakers. Reported once, and again only after one could be evicted.
     #[non_exhaustive]
@@ -114,6 +125,7 @@ impl<'a> Warning<'a> {
             | Self::HedgeNotObeyed { name, .. }
             | Self::UncountedNotObeyed { name }
             | Self::BlocksTasks { name, .. }
+            | Self::CannotWait { name, .. }
             | Self::BreakersFull { breaker: name } => name,
         }
     }
@@ -146,6 +158,10 @@ impl<'a> Warning<'a> {
                 "sleeps on a thread that drives async tasks, which stalls them: make the function \
                  async, or call it through `spawn_blocking`"
             }
+            Self::CannotWait { .. } => {
+                "the page of a browser cannot block, so the call ends in place of a wait: call the \
+                 retrier with `run`"
+            }
             Self::BreakersFull { .. } => {
                 "none can be evicted, because those looked at are in use or not idle; new keys \
                  share no breaker"
@@ -167,7 +183,9 @@ impl fmt::Display for Warning<'_> {
             Self::TimeoutNotObeyed { timeout, .. } => write!(f, " (of {})", Rounded(timeout)),
             Self::HedgeNotObeyed { hedge, .. } => write!(f, " (after {})", Rounded(hedge)),
             Self::UncountedNotObeyed { .. } => Ok(()),
-            Self::BlocksTasks { wait, .. } => write!(f, " (for {})", Rounded(wait)),
+            Self::BlocksTasks { wait, .. } | Self::CannotWait { wait, .. } => {
+                write!(f, " (for {})", Rounded(wait))
+            }
             Self::BreakersFull { breaker } => {
                 write!(f, " (`{}` and others)", breaker.key().unwrap_or_default())
             }

@@ -145,7 +145,7 @@ fn warn(warning: Warning<'_>) {
         Warning::UncountedNotObeyed { name } => {
             tracing::warn!(target: "retry", name = name.as_str(), "{message}");
         }
-        Warning::BlocksTasks { name, wait } => {
+        Warning::BlocksTasks { name, wait } | Warning::CannotWait { name, wait } => {
             tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{message}");
         }
         Warning::BreakersFull { breaker } => {

@@ -1,7 +1,6 @@
 //! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future.
 
 pub(crate) mod attempt_future;
-#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) mod blocking;
 
 use core::future::Future;

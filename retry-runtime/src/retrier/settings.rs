@@ -119,6 +119,7 @@ impl RetrierSettings {
             breaker,
             quota,
             waits_for_breaker: self.waits_for_breaker,
+            is_blocking: !is_async,
             may_hedge: is_async,
             end: self.end,
             ..CallContext::by(self.origin(), &self.policy)

@@ -114,6 +114,12 @@ impl<D: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryMiddleware<D, Ki
     }
 }
 
+/// The response to a request. In a browser, it belongs to the thread of the page.
+#[cfg(not(target_arch = "wasm32"))]
+type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response>> + Send + 'a>>;
+#[cfg(target_arch = "wasm32")]
+type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response>> + 'a>>;
+
 impl<D, Kind, R, C> Middleware for RetryMiddleware<D, Kind, R, C>
 where
     D: Decider<Error, Kind> + Clone + Send + Sync + 'static,
@@ -127,7 +133,7 @@ where
         request: Request,
         extensions: &'extensions mut Extensions,
         next: Next<'next>,
-    ) -> Pin<Box<dyn Future<Output = Result<Response>> + Send + 'call>>
+    ) -> Sending<'call>
     where
         Self: 'call,
         'this: 'call,
@@ -155,7 +161,7 @@ struct Rest<'a> {
 impl<'a> Service<Request> for Rest<'a> {
     type Response = Response;
     type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response>> + Send + 'a>>;
+    type Future = Sending<'a>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<()>> {
         Poll::Ready(Ok(()))

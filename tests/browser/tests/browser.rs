@@ -6,14 +6,18 @@ use std::cell::Cell;
 use std::future;
 use std::io;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use reqwest_middleware::ClientBuilder;
 use retry_runtime::durable::{CallState, Failed};
 use retry_runtime::http::check_body;
+use retry_runtime::matchers::server_error;
+use retry_runtime::reqwest_middleware::RetryMiddleware;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Class, Interrupted, Jitter, Policy, Retrier, RetryError,
-    classify, report, retry, retrying, sites,
+    Backoff, BreakerConfig, CircuitBreaker, Class, Event, Interrupted, Jitter, Policy, Reason, Retrier,
+    RetryError, Warning, classify, on_event, report, retry, retrying, sites,
 };
 use wasm_bindgen_test::wasm_bindgen_test;
 use web_time::Instant;
@@ -88,6 +92,48 @@ async fn a_retrier_waits_too() {
     });
     call.await.unwrap();
     assert_eq!(calls.get(), 2);
+}
+
+#[wasm_bindgen_test]
+fn a_blocking_call_ends_in_place_of_a_wait() {
+    static WARNED: AtomicU32 = AtomicU32::new(0);
+
+    let listening = on_event(|event| {
+        if let Event::Warning(Warning::CannotWait { .. }) = event {
+            WARNED.fetch_add(1, Relaxed);
+        }
+    });
+    let fail = |policy: Policy| {
+        let retrier = Retrier::new(policy.attempts(3)).name("page.blocking");
+        retrier.run_sync(|| Err::<(), _>(refused())).unwrap_err()
+    };
+    let error = fail(Policy::new().first_delay(Duration::ZERO));
+    assert_eq!((error.reason(), error.attempts()), (Reason::Budget, 2));
+    assert_eq!(error.waited(), Duration::ZERO);
+    assert_eq!(fail(Policy::new()).attempts(), 1);
+    let at_once = Policy::new().backoff(Backoff::Fixed).initial_delay(Duration::ZERO);
+    let error = fail(at_once.max_elapsed(Duration::from_secs(60)));
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
+    listening.stop();
+    assert_eq!(WARNED.load(Relaxed), 1);
+}
+
+#[wasm_bindgen_test]
+async fn a_middleware_retries_the_requests_of_its_client() {
+    // No server is there to answer so.
+    let fetch = "globalThis.fetched = globalThis.fetch;
+         globalThis.calls = 0;
+         globalThis.fetch = async request => Object.defineProperty(
+             new Response('', { status: globalThis.calls++ ? 200 : 503 }), 'url', { value: request.url })";
+    js_sys::eval(fetch).unwrap();
+    let policy = Policy::new().initial_delay(Duration::from_millis(1));
+    let retrier = Retrier::new(policy).retry_on([server_error]);
+    let client = ClientBuilder::new(reqwest::Client::new());
+    let client = client.with(RetryMiddleware::new(retrier)).build();
+    let status = client.get("http://shop.example/orders").send().await.unwrap().status();
+    js_sys::eval("globalThis.fetch = globalThis.fetched").unwrap();
+    assert_eq!(status, 200);
+    assert_eq!(js_sys::eval("globalThis.calls").unwrap(), 2);
 }
 
 #[wasm_bindgen_test]

@@ -1,5 +1,5 @@
 //! Calls of closures that are not async, during whose waits the thread sleeps. A page of a browser
-//! may not.
+//! cannot: there, a call ends in place of a wait.
 
 use core::future::{Ready, ready};
 use core::pin::pin;
@@ -28,7 +28,7 @@ impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
     /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
     /// is ignored: [`Warning::TimeoutNotObeyed`](crate::Warning) reports that at the first failure,
-    /// once per name.
+    /// once per name. In a [browser](crate#in-a-browser), no wait above zero is possible.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};

@@ -22,6 +22,9 @@ use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, StagePass};
 use crate::protect::quota::Reservation;
 
+/// Set in the page of a browser, whose thread cannot sleep.
+const IS_PAGE: bool = cfg!(all(target_family = "wasm", target_os = "unknown"));
+
 /// The step after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -323,6 +326,10 @@ impl CallProgress {
         policy: &Policy,
         delay: Duration,
     ) -> Result<(), Reason> {
+        if IS_PAGE && context.is_blocking && !delay.is_zero() {
+            observe::warn_once(Warning::CannotWait { name: context.origin.name, wait: delay });
+            return Err(Reason::Budget);
+        }
         if policy.has_budget() || policy.has_max_elapsed() || context.timing.is_some() {
             self.is_within_limits(context, policy, delay)
         } else {

@@ -1,3 +1,4 @@
+//! Valid, unless the environment asks for the mistake.
 use std::time::Duration;
 
 use retry_runtime::{Policy, policy, retry};
@@ -7,7 +8,8 @@ const HTTP: Policy = policy!(attempts = 5, initial_delay = "10s");
 struct Client<const ATTEMPTS: u32>;
 
 impl<const ATTEMPTS: u32> Client<ATTEMPTS> {
-    const LONGEST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration =
+        Duration::from_secs(if option_env!("RETRY_TEST_MISTAKE").is_some() { 5 } else { 15 });
 
     #[retry(policy = HTTP, max_delay = Self::LONGEST)]
     async fn fetch(&self) -> Result<u32, String> {

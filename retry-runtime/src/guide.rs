@@ -14,7 +14,8 @@
 //! 10. [`cancellation`] and [`nested`]: dropped futures, and retries inside retries
 //! 11. [`libraries`]: a library that retries
 //! 12. [`beside`]: limits, caches, layers and spans of other crates
-//! 13. [`costs`] and [`comparison`]: figures, and other libraries
+//! 13. [`compiler_errors`]: rustc's messages, and what to write
+//! 14. [`costs`] and [`comparison`]: figures, and other libraries
 
 /// Creates a module for each page. The links of a page name files, and its last lines define them
 /// for readers of the repository. The definitions in `links.txt` come first, so rustdoc links to
@@ -68,6 +69,8 @@ pages! {
     libraries: "guide/libraries.md";
     /// A semaphore, governor, moka, layers of tower, an adaptive limit, faults on purpose, spans.
     beside: "guide/beside.md";
+    /// Messages of rustc, and what to write.
+    compiler_errors: "guide/compiler_errors.md";
     /// Figures compared with hand-written loops and other libraries, and the build time of
     /// each feature.
     costs: "guide/costs.md";

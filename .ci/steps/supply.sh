@@ -13,11 +13,11 @@ step_deny() {
     fi
 }
 
-# The tag of the last release before this commit; nothing before the first one.
+# The newest tag of a release up to this commit; nothing before the first one.
 last_release() {
-    git describe --tags --abbrev=0 --match 'v[0-9]*' 2>"$notes/has" || true
+    git tag --merged HEAD --list 'v[0-9]*' --sort=-version:refname | sed -n 1p
 }
-declare_step semver "$(if [ -n "$(last_release)" ]; then echo cargo-semver-checks; fi)" \
+declare_step semver "$(if [ -n "$(last_release 2>"$notes/has")" ]; then echo cargo-semver-checks; fi)" \
     "cargo-semver-checks: the public API since the last release"
 step_semver() {
     local tag

@@ -216,7 +216,7 @@ fn pictures_and_their_legends_are_seen_in_forced_colours() {
 }
 
 #[test]
-fn names_are_not_broken() {
+fn names_are_not_broken_and_a_filter_is_folded_where_it_is_narrow() {
     let Some(mut page) = Page::open() else { return };
     let store = SqliteStore::in_memory();
     let server = Server::start(board(&store));
@@ -230,6 +230,9 @@ fn names_are_not_broken() {
         page.look(look);
         page.go(&server.url("/dead-letters"));
         assert!(page.text(".class").contains('_'), "a name that could be broken");
+        assert!(page.text("#items td .whole").contains('-'), "another one");
+        let is_open = page.eval("document.querySelector('.filters').open");
+        assert_eq!(is_open, !look.name().starts_with("narrow"), "{}", look.name());
         let broken = page.eval(
             "[...document.querySelectorAll('.class, .whole')].flatMap(name => [...name.childNodes])
               .filter(node => node.nodeType === Node.TEXT_NODE).flatMap(text => {
@@ -244,6 +247,8 @@ fn names_are_not_broken() {
             })",
         );
         assert_eq!(broken, serde_json::json!([]), "{}", look.name());
+        page.go(&server.url("/dead-letters?class=rate_limit"));
+        assert_eq!(page.eval("document.querySelector('.filters').open"), true, "it filters");
     }
 }
 

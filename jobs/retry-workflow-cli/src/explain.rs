@@ -5,16 +5,18 @@ mod bars;
 pub(crate) mod curves;
 mod picture;
 mod table;
-mod walk;
 
 use retry_runtime::Policy;
+use retry_workflow::walk::Walk;
 
 pub(crate) use self::picture::picture;
-pub(crate) use self::walk::{Walk, WalkEnd};
+
+/// The number of waits that are shown; the rest are counted.
+pub(crate) const SHOWN: usize = 24;
 
 /// Everything that is shown of a policy in a terminal of this width.
 pub(crate) fn text(policy: &Policy, width: usize) -> Vec<String> {
-    let walk = Walk::new(policy);
+    let walk = Walk::new(policy, SHOWN);
     let mut lines = vec![policy.to_string(), String::new()];
     lines.extend(table::lines(&walk));
     if !walk.waits.is_empty() {

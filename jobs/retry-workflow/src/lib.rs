@@ -105,6 +105,8 @@ mod item;
 pub mod words;
 #[doc(hidden)]
 pub mod condition;
+#[doc(hidden)]
+pub mod walk;
 pub mod store;
 pub mod audit;
 pub mod job;

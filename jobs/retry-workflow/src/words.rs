@@ -27,6 +27,13 @@ pub fn thousands(number: u64) -> String {
     shown
 }
 
+/// Returns a number, such as a coordinate in a picture, with two decimals at most.
+#[doc(hidden)]
+pub fn px(number: f64) -> String {
+    let digits = format!("{number:.2}");
+    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Returns a number of things: `1 item`, `2 items`, `1,204 items`.
 pub fn count(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

@@ -2,17 +2,11 @@
 
 use maud::{Markup, html};
 use retry_workflow::store::HourCount;
-use retry_workflow::words::{count, moment, thousands};
+use retry_workflow::words::{count, moment, px, thousands};
 use retry_workflow::{Counts, Timestamp};
 
 use super::time;
 use crate::data::samples::{SPAN, Sample};
-
-/// Formats a coordinate to a hundredth of a pixel.
-pub(crate) fn px(number: f64) -> String {
-    let digits = format!("{number:.2}");
-    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
 
 #[expect(clippy::cast_precision_loss, reason = "pixels")]
 pub(crate) fn float(number: u64) -> f64 {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use retry_workflow::ItemState;
-use retry_workflow::words::cut;
+use retry_workflow::words::{cut, px};
 
-use super::chart::px;
 use super::text::line;
 use crate::data::job::{TaskLine, Tasks};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use retry_workflow::store::AttemptOutcome;
+use retry_workflow::words::px;
 
-use super::chart::px;
 use super::time::short;
 use crate::data::item::AttemptLine;
 

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use retry_runtime::Policy;
+use retry_workflow::walk::{Walk, WalkEnd};
 use serde_json::json;
 
 use super::arguments::ExplainArguments;
 use super::files;
 use super::outcome::CommandError;
 use super::screen::{Screen, Tone};
-use crate::explain::{self, Walk, WalkEnd};
+use crate::explain::{self, SHOWN};
 use crate::terminal::text::one_line;
 
 pub(super) fn explain(
@@ -84,7 +85,7 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
 
 /// The policy as JSON, with durations in seconds, for programs that calculate with them.
 fn as_json(policy: &Policy) -> serde_json::Value {
-    let walk = Walk::new(policy);
+    let walk = Walk::new(policy, SHOWN);
     let waits: Vec<_> = walk
         .waits
         .iter()

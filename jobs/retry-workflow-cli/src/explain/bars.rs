@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::Walk;
+use retry_workflow::walk::Walk;
+
 use super::table::range;
 use crate::terminal::text::width;
 

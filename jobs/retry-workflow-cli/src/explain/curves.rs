@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use retry_runtime::{Backoff, Policy};
+use retry_workflow::walk::Walk;
 
+use super::SHOWN;
 use super::picture::{Chart, draw};
 use super::table::short;
-use super::walk::Walk;
 use crate::terminal::table::Table;
 
 const ATTEMPTS: u32 = 9;
@@ -88,7 +89,7 @@ pub(crate) fn picture() -> String {
     let charts = CURVES.map(|(backoff, about)| Chart {
         heading: backoff.name(),
         about,
-        walk: Walk::new(&policy(backoff)),
+        walk: Walk::new(&policy(backoff), SHOWN),
         caption: format!("waits {} in all", short(sum(backoff))),
     });
     let heading = format!("{title}: initial_delay {}, max_delay {}", short(FIRST), short(MOST));

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use retry_runtime::Policy;
+use retry_workflow::walk::{Wait, Walk};
+use retry_workflow::words::px;
 
-use super::table::{end, number, short};
-use super::walk::{Wait, Walk};
+use super::SHOWN;
+use super::table::{end, short};
 use crate::terminal::text::cut;
 
 const WIDTH: f64 = 1000.0;
@@ -41,7 +43,7 @@ pub(super) struct Chart {
 
 /// A standalone SVG of the waits before each attempt.
 pub(crate) fn picture(policy: &Policy) -> String {
-    let walk = Walk::new(policy);
+    let walk = Walk::new(policy, SHOWN);
     let caption = end(&walk);
     let description = format!("{policy}; {caption}");
     let chart = Chart { heading: "", about: "", walk, caption };
@@ -80,14 +82,14 @@ pub(super) fn draw(title: &str, heading: &str, description: &str, charts: &[Char
 }
 
 fn rect(paint: Paint, (x, y): (f64, f64), (width, height): (f64, f64)) -> Markup {
-    let [x, y, width, height] = [x, y, width, height].map(number);
+    let [x, y, width, height] = [x, y, width, height].map(px);
     html! { rect class=(paint.0) x=(x) y=(y) width=(width) height=(height) rx="2" fill=(paint.1) {} "\n" }
 }
 
 /// A text at the point of its anchor: `start`, `middle` or `end`.
 fn text(paint: Paint, size: u8, anchor: &str, (x, y): (f64, f64), text: &str) -> Markup {
     html! {
-        text class=(paint.0) x=(number(x)) y=(number(y)) font-size=(size) text-anchor=(anchor)
+        text class=(paint.0) x=(px(x)) y=(px(y)) font-size=(size) text-anchor=(anchor)
             fill=(paint.1) { (text) } "\n"
     }
 }
@@ -208,14 +210,14 @@ impl Axis {
     /// A wait in this unit, with few digits.
     fn value(&self, wait: Duration) -> String {
         let value = wait.as_secs_f64() / self.scale;
-        if value >= 100.0 { format!("{value:.0}") } else { number((value * 10.0).round() / 10.0) }
+        if value >= 100.0 { format!("{value:.0}") } else { px((value * 10.0).round() / 10.0) }
     }
 
     fn labels(&self) -> Markup {
         let (x, middle) = (20.0, f64::midpoint(TOP, BOTTOM));
         html! {
             @for (value, y) in self.ticks() {
-                (text(MUTED, 12, "end", (LEFT - 8.0, y + 4.0), &number(value)))
+                (text(MUTED, 12, "end", (LEFT - 8.0, y + 4.0), &px(value)))
             }
             g transform=(format!("rotate(-90 {x} {middle})")) {
                 (text(MUTED, 12, "middle", (x, middle), &format!("wait in {}", self.unit)))

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Walk, WalkEnd};
+use retry_workflow::walk::{Walk, WalkEnd};
+use retry_workflow::words::px;
+
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
 
@@ -101,7 +103,7 @@ pub(super) fn range(from: Duration, to: Duration) -> String {
 /// A duration in a few characters: `1.5s`, `250ms`, `2m 30s`.
 pub(super) fn short(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
-    let decimal = |value: f64, unit: &str| format!("{}{unit}", number(value));
+    let decimal = |value: f64, unit: &str| format!("{}{unit}", px(value));
     if duration.is_zero() {
         "0s".to_owned()
     } else if duration < Duration::from_millis(1) {
@@ -118,10 +120,4 @@ pub(super) fn short(duration: Duration) -> String {
         );
         retry_rules::duration::format(rounded).to_string()
     }
-}
-
-/// Formats a coordinate to a hundredth of a pixel, without trailing zeros.
-pub(super) fn number(number: f64) -> String {
-    let digits = format!("{number:.2}");
-    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -4,60 +4,58 @@ use std::time::Duration;
 
 use retry_runtime::{Attempts, Jitter, Policy};
 
-/// The number of waits that are shown; the rest are counted.
-const SHOWN: usize = 24;
-
-/// The waits of a policy, up to the number that is shown.
+/// The first waits of a policy.
 #[derive(Clone, Debug)]
-pub(crate) struct Walk {
-    pub(crate) waits: Vec<Wait>,
-    pub(crate) end: WalkEnd,
+pub struct Walk {
+    pub waits: Vec<Wait>,
+    pub end: WalkEnd,
     /// Set if waits have jitter.
-    pub(crate) jitter: bool,
+    pub jitter: bool,
     /// Set if the curve matters; decorrelated jitter replaces it.
-    pub(crate) curve: bool,
-    pub(crate) bound: Option<TotalLimit>,
+    pub curve: bool,
+    pub bound: Option<TotalLimit>,
 }
 
 /// The bound of the sum of the waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TotalLimit {
-    pub(crate) word: &'static str,
-    pub(crate) limit: Duration,
+pub struct TotalLimit {
+    pub word: &'static str,
+    pub limit: Duration,
 }
 
 /// One wait, and the total up to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wait {
+pub struct Wait {
     /// The attempt that follows the wait.
-    pub(crate) attempt: u32,
+    pub attempt: u32,
     /// The wait of the curve, without jitter.
-    pub(crate) by_curve: Duration,
+    pub by_curve: Duration,
     /// The range with jitter.
-    pub(crate) shortest: Duration,
-    pub(crate) longest: Duration,
+    pub shortest: Duration,
+    pub longest: Duration,
     /// The total without jitter.
-    pub(crate) sum: Duration,
+    pub sum: Duration,
     /// The range of the total with jitter, limited by the bound.
-    pub(crate) least: Duration,
-    pub(crate) most: Duration,
+    pub least: Duration,
+    pub most: Duration,
     /// Set if this wait happens only if the previous ones were short.
-    pub(crate) perhaps: bool,
+    pub perhaps: bool,
 }
 
 /// The reason why the waits end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WalkEnd {
+pub enum WalkEnd {
     /// All attempts have been made.
     Attempts,
     /// The next wait, of at least this duration, would exceed the bound.
     Bound(Duration),
-    /// There are more waits than are shown; how many, if the policy limits them.
+    /// There are more waits than were calculated; how many, if the policy limits them.
     More(Option<u32>),
 }
 
 impl Walk {
-    pub(crate) fn new(policy: &Policy) -> Self {
+    /// Calculates at most this many waits; the rest are counted.
+    pub fn new(policy: &Policy, most: usize) -> Self {
         let mut walk = Self {
             waits: Vec::new(),
             end: WalkEnd::Attempts,
@@ -70,7 +68,7 @@ impl Walk {
             if !policy.allows_after(n) {
                 break;
             }
-            if walk.waits.len() == SHOWN {
+            if walk.waits.len() == most {
                 walk.end = WalkEnd::More(match policy.get_attempts() {
                     Attempts::Limited(attempts) => Some(attempts.saturating_sub(n)),
                     Attempts::Unlimited => None,
@@ -105,8 +103,8 @@ impl Walk {
         walk
     }
 
-    /// The longest wait that is shown.
-    pub(crate) fn longest(&self) -> Duration {
+    /// Returns the longest of these waits.
+    pub fn longest(&self) -> Duration {
         self.waits.iter().map(|wait| wait.longest).max().unwrap_or_default()
     }
 }

@@ -76,11 +76,6 @@ impl Hash for Proof {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// The fields of an action. Their hash identifies the request that an idempotency key belongs to.
-pub(crate) trait ActionForm: Hash {
-    fn proof(&self) -> &Proof;
-}
-
 impl Actor {
     /// Returns the name of the authenticated user who performs the action.
     pub(crate) fn who(&self) -> &str {
@@ -88,19 +83,18 @@ impl Actor {
     }
 
     /// Performs the action, if the form was made for this visitor and has not been sent before;
-    /// then answers.
+    /// then answers. The hash of the form identifies the request that an idempotency key belongs to.
     pub(crate) async fn act<F>(
         &self,
         once: &Once,
-        form: &impl ActionForm,
+        (form, proof): (&impl Hash, &Proof),
         back: Address,
         work: impl FnOnce() -> F,
     ) -> Result<Response, Problem>
     where
         F: Future<Output = Result<Done, Problem>>,
     {
-        let proof = form.proof();
-        self.context.may_act(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
+        self.context.is_from_here(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
         let key = self.key.clone().or_else(|| proof.once.clone());
         // Scope the key to the visitor, so that visitors cannot collide.
         let key = key.map(|key| format!("{}/{}/{key}", self.who(), self.context.csrf()));

@@ -143,12 +143,6 @@ impl RequestContext {
         }
     }
 
-    /// Returns whether this request may change something; `csrf` is the form's token.
-    pub(crate) fn may_act(&self, csrf: Option<&str>) -> Result<(), Problem> {
-        self.is_actor()?;
-        self.is_from_here(csrf)
-    }
-
     /// Requires that the visitor may act at all.
     pub(crate) fn is_actor(&self) -> Result<(), Problem> {
         if !self.board.allows_actions {

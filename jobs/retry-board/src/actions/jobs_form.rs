@@ -6,7 +6,7 @@ use retry_workflow::Rate;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ActionForm, Field, Proof};
+use super::{Field, Proof};
 use crate::data::letters::FilterFields;
 use crate::request::problem::Problem;
 
@@ -33,12 +33,6 @@ pub(crate) struct JobsForm {
     /// Unknown fields. A misspelt condition must not select everything.
     #[serde(flatten)]
     unknown: BTreeMap<String, Value>,
-}
-
-impl ActionForm for JobsForm {
-    fn proof(&self) -> &Proof {
-        &self.proof
-    }
 }
 
 impl JobsForm {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::once::Done;
-use super::{ActionForm, Field, Proof};
+use super::{Field, Proof};
 use crate::data::policies::Change;
 use crate::request::problem::Problem;
 
@@ -27,12 +27,6 @@ impl OverrideForm {
     /// The function, the key and the value; empty if they are missing.
     pub(crate) fn texts(&self) -> [&str; 3] {
         [&self.name, &self.key, &self.value].map(|field| field.text().unwrap_or_default())
-    }
-}
-
-impl ActionForm for OverrideForm {
-    fn proof(&self) -> &Proof {
-        &self.proof
     }
 }
 

@@ -215,7 +215,7 @@ async fn act(state: JobsState, actor: Actor, form: JobsForm, action: &Action) ->
             command: state.board.command.clone(),
         })
     };
-    actor.act(&state.once, &form, back_to(&form.filter), request).await
+    actor.act(&state.once, (&form, &form.proof), back_to(&form.filter), request).await
 }
 
 async fn openapi(State(state): State<JobsState>) -> Response {

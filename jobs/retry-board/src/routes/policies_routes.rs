@@ -139,7 +139,7 @@ async fn change(
     let context = &actor.context;
     let mut refused = None;
     let answer = actor
-        .act(&state.0.once, &form, Address::new("policies"), || async {
+        .act(&state.0.once, (&form, &form.proof), Address::new("policies"), || async {
             let done = state.0.changes.set(&form).map_err(|error| refuse(&mut refused, &error))?;
             record(&actor, &form, "override");
             Ok(done)
@@ -164,7 +164,7 @@ async fn reset(
         record(&actor, &form, "override-reset");
         Ok(done)
     };
-    actor.act(&state.0.once, &form, back, work).await
+    actor.act(&state.0.once, (&form, &form.proof), back, work).await
 }
 
 /// Keeps why a change is refused, for the page with the form.

@@ -28,6 +28,9 @@ pub use self::check::comparison;
 pub use self::check::{Disagreement, StoreCheck};
 pub use self::error::StoreError;
 #[cfg(feature = "sqlite")]
+#[doc(hidden)]
+pub use self::sqlite::file_identity;
+#[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 pub use crate::item::alteration::Alteration;
 use crate::item::clock::{Timestamp, measured};

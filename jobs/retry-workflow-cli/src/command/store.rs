@@ -15,6 +15,8 @@ use parking_lot::Mutex;
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::{argument, one_line};
+#[cfg(feature = "board")]
+use retry_workflow::store::file_identity;
 use retry_workflow::store::{IntoStore, SqliteOptions, StoreCheck};
 use retry_workflow::{SqliteStore, Store, StoreError};
 #[cfg(feature = "postgres")]
@@ -97,15 +99,7 @@ impl Address {
     #[cfg(feature = "board")]
     pub(super) fn file_id(&self) -> Option<FileId> {
         match self {
-            #[cfg(unix)]
-            Self::File(path) => {
-                use std::os::unix::fs::MetadataExt as _;
-
-                let file = std::fs::metadata(path).ok()?;
-                Some((file.dev(), file.ino()))
-            }
-            #[cfg(not(unix))]
-            Self::File(_) => None,
+            Self::File(path) => file_identity(path),
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => None,
         }

@@ -50,8 +50,8 @@ impl<R: SqlRow> Columns<R> {
         self.next - 1
     }
 
-    /// The value of the last column that was read, which is not `NULL` in a store's own rows.
-    fn required<T>(&self, value: Option<T>) -> Result<T, R::Error> {
+    /// Returns the value of the last column that was read, which is not `NULL` in a store's own rows.
+    pub fn required<T>(&self, value: Option<T>) -> Result<T, R::Error> {
         value.ok_or_else(|| self.invalid("NULL".to_owned()))
     }
 

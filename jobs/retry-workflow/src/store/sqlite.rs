@@ -30,6 +30,7 @@ use rusqlite::Connection;
 
 use self::clock::StoreClock;
 use self::layout::{LAYOUT, Layout};
+pub use self::thread::identity::file_identity;
 use self::thread::patience::Patience;
 use self::thread::{Executor, Worker};
 use self::transaction::{Access, Transaction};
@@ -359,27 +360,22 @@ impl SqliteOptions {
         /// # }
         /// ```
         pub fn busy_timeout(self, timeout: Duration) -> Self { patience.most: timeout }
-    }
 
-    /// Calls `tell` about every second while waiting for another process that holds the store, with
-    /// how long it has waited so far, on a thread of the store.
-    ///
-    /// ```
-    /// # use retry_workflow::SqliteStore;
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// let store = SqliteStore::options().on_wait(|waited| eprintln!("waiting for {waited:?}")).open(&path)?;
-    /// # drop(store);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn on_wait(mut self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self {
-        self.patience.on_wait = Some(Arc::new(tell));
-        self
-    }
+        /// Calls `tell` about every second while waiting for another process that holds the store, with
+        /// how long it has waited so far, on a thread of the store.
+        ///
+        /// ```
+        /// # use retry_workflow::SqliteStore;
+        /// # fn main() -> Result<(), retry_workflow::StoreError> {
+        /// # let folder = tempfile::tempdir().unwrap();
+        /// # let path = folder.path().join("jobs.db");
+        /// let store = SqliteStore::options().on_wait(|waited| eprintln!("waiting for {waited:?}")).open(&path)?;
+        /// # drop(store);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn on_wait(self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self { patience.on_wait: Some(Arc::new(tell)) }
 
-    retry_rules::accessors! {
         /// Opens the store for reading only: it must exist, nothing is locked or changed, and
         /// anyone who may read the file can. Writing fails with
         /// [`Access`](super::StoreError::Access). A store with an older layout is migrated first.

@@ -8,7 +8,6 @@ use super::selection::{Values, find_all, in_states, limit, listed, of_failure};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::record::Filter;
-use crate::item::signature::Signature;
 use crate::item::summary::{Group, HourCount};
 use crate::store::sql::{self, Columns};
 
@@ -57,21 +56,13 @@ pub(super) fn stats(
             group.add_hour(hour, first, last);
             continue;
         }
-        let (id, message) = example.query_row((row.get::<_, i64>(6)?,), |row| {
+        let mut group = example.query_row((row.get::<_, i64>(6)?,), |row| {
             let mut columns = Columns::new(row);
-            let id = columns.text()?;
-            Ok((id, columns.failure()?.map(|failure| failure.message).unwrap_or_default()))
+            let (id, failure) = (columns.text()?, columns.failure()?);
+            Ok(Group::new(&columns.required(failure)?, id, first))
         })?;
-        groups.push(Group {
-            class: class.to_owned(),
-            signature: Signature::from(signature.to_owned()),
-            count: hour.count,
-            first,
-            last,
-            example: id,
-            message,
-            hours: vec![hour],
-        });
+        (group.count, group.last, group.hours) = (hour.count, last, vec![hour]);
+        groups.push(group);
     }
     // A stable sort: groups of equal size stay in the order of their names.
     groups.sort_by_key(|group| Reverse(group.count));

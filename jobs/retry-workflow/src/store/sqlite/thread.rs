@@ -2,7 +2,7 @@
 //! it at once: many settlements share one commit. A store in memory blocks on nothing, so its
 //! callers run its work themselves.
 
-mod identity;
+pub(super) mod identity;
 pub(super) mod patience;
 
 use std::path::{Path, PathBuf};

@@ -9,17 +9,19 @@ pub(in crate::store::sqlite) struct Identity(Option<(u64, u64)>);
 impl Identity {
     /// The identity of the file that is there now.
     pub(in crate::store::sqlite) fn of(path: &Path) -> Self {
-        Self(identity(path))
+        Self(file_identity(path))
     }
 
     /// Returns whether the file is still there.
     pub(in crate::store::sqlite) fn is_at(self, path: &Path) -> bool {
-        self.0.is_none() || identity(path) == self.0
+        self.0.is_none() || file_identity(path) == self.0
     }
 }
 
+/// Identifies the file that is there now, by its device and its number there; `None` if it is
+/// missing, or the system does not report it.
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
+pub fn file_identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
 
     let file = std::fs::metadata(path).ok()?;
@@ -28,6 +30,6 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 
 /// An open file cannot be deleted there.
 #[cfg(not(unix))]
-fn identity(_: &Path) -> Option<(u64, u64)> {
+pub fn file_identity(_: &Path) -> Option<(u64, u64)> {
     None
 }

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::ptr;
-use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -154,22 +153,6 @@ impl Fleet {
         tokio::time::timeout(REQUEST, members).await.unwrap_or(Err(HubError::Timeout(REQUEST)))
     }
 
-    /// Returns how many live members there are, as far as this one knows: it does not ask the hub,
-    /// and the number may be some seconds old.
-    ///
-    /// ```
-    /// # use retry_fleet::{Fleet, MemoryHub};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), retry_fleet::HubError> {
-    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
-    /// assert_eq!(fleet.known_members(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn known_members(&self) -> u32 {
-        self.handle.common.members.load(Ordering::Relaxed)
-    }
-
     /// Returns the identity of this process in the fleet.
     ///
     /// ```
@@ -235,7 +218,8 @@ impl Fleet {
             Some(known) if known.address == address => (known.opens_at, false),
             Some(_) => {
                 drop(names);
-                self.tell_taken(name);
+                let contact = &self.handle.common.contact;
+                contact.emit(&FleetEvent::NameTaken { fleet: &contact.fleet, name });
                 (opens_at, false)
             }
             None => {
@@ -244,11 +228,6 @@ impl Fleet {
                 (opens_at, true)
             }
         }
-    }
-
-    fn tell_taken(&self, name: &str) {
-        let contact = &self.handle.common.contact;
-        contact.emit(&FleetEvent::NameTaken { fleet: &contact.fleet, name });
     }
 }
 

@@ -148,7 +148,7 @@ pub(crate) struct Listeners(Mutex<Vec<Arc<FleetListener>>>);
 
 impl Listeners {
     pub(crate) fn add(&self, listener: impl Fn(&FleetEvent<'_>) + Send + Sync + 'static) {
-        self.lock().push(Arc::new(listener));
+        lock(&self.0).push(Arc::new(listener));
     }
 
     /// Calls all listeners, without holding the lock.
@@ -156,15 +156,11 @@ impl Listeners {
         trace(event);
         #[cfg(feature = "metrics")]
         metrics::count(event);
-        let listeners = self.lock().clone();
+        let listeners = lock(&self.0).clone();
         for listener in listeners {
             // The task of a member must outlive it; the panic has been reported.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<FleetListener>>> {
-        lock(&self.0)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use tokio::time::Instant;
 
@@ -76,10 +76,6 @@ impl MemoryHub {
     fn now(&self) -> Duration {
         self.begin.elapsed()
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, FleetData>> {
-        lock(&self.fleets)
-    }
 }
 
 impl Default for MemoryHub {
@@ -124,7 +120,7 @@ impl FleetData {
 impl Hub for MemoryHub {
     async fn poll(&self, fleet: &str, beat: &Beat) -> HubResult<View> {
         let now = self.now();
-        let mut fleets = self.lock();
+        let mut fleets = lock(&self.fleets);
         let kept = fleets.entry(fleet.to_owned()).or_default();
         let known = kept.member(&beat.member, now);
         if beat.heartbeat {
@@ -156,7 +152,7 @@ impl Hub for MemoryHub {
         change: Change,
     ) -> HubResult<Changed> {
         let now = self.now();
-        let mut fleets = self.lock();
+        let mut fleets = lock(&self.fleets);
         let kept = fleets.entry(fleet.to_owned()).or_default();
         let record = kept.breakers.entry(breaker.to_owned()).or_default();
         let done = record.apply(member, change, now);
@@ -164,7 +160,7 @@ impl Hub for MemoryHub {
     }
 
     async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {
-        let mut fleets = self.lock();
+        let mut fleets = lock(&self.fleets);
         if let Some(kept) = fleets.get_mut(fleet) {
             kept.members.remove(member);
         }
@@ -173,7 +169,7 @@ impl Hub for MemoryHub {
 
     async fn members(&self, fleet: &str, alive: Duration) -> HubResult<Vec<Member>> {
         let now = self.now();
-        let fleets = self.lock();
+        let fleets = lock(&self.fleets);
         let Some(kept) = fleets.get(fleet) else { return Ok(Vec::new()) };
         let ago = |then| now.saturating_sub(then);
         let live = kept.members.iter().filter(|(_, known)| known.is_alive(now, alive));

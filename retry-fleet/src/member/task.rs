@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use retry_runtime::random_between;
 use tokio::sync::{Notify, watch};
@@ -27,7 +27,7 @@ pub(crate) struct Common {
     pub(crate) wake: Notify,
     is_leaving: AtomicBool,
     /// The number of live members, as far as this one knows.
-    pub(crate) members: AtomicU32,
+    members: AtomicU32,
     /// The hub's last answer, and when it arrived.
     last: Mutex<Option<(Instant, View)>>,
 }
@@ -52,17 +52,13 @@ impl Common {
             breaker.follow(&record, view.now.saturating_add(heard.elapsed()));
         }
         drop(last);
-        self.incoming().push(breaker);
+        lock(&self.incoming).push(breaker);
         self.wake.notify_one();
     }
 
     pub(crate) fn leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
         self.wake.notify_one();
-    }
-
-    fn incoming(&self) -> MutexGuard<'_, Vec<SharedBreaker>> {
-        lock(&self.incoming)
     }
 }
 
@@ -133,7 +129,7 @@ impl MemberTask {
 
     /// Polls the hub, acts on the answer, and remembers whether there was one.
     async fn round(&mut self) -> HubResult<()> {
-        self.breakers.append(&mut self.common.incoming());
+        self.breakers.append(&mut lock(&self.common.incoming));
         let result = self.speak().await;
         self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         if result.is_err() {

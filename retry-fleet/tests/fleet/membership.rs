@@ -25,7 +25,6 @@ async fn members_join_at_moments_of_their_own_and_leave_at_once() {
 
     sleep(4 * SEC).await;
     assert_eq!(fleets[0].members().await.unwrap().len(), 20);
-    assert_eq!(fleets[0].known_members(), 20);
     assert!(fleets[0].members().await.unwrap().iter().any(|one| one.id == *fleets[0].id()));
     fleets[19].leave().await;
     assert_eq!(fleets[0].members().await.unwrap().len(), 19);
@@ -49,7 +48,6 @@ async fn a_heartbeat_keeps_a_member_and_silence_loses_it() {
     wire.cut();
     sleep(14 * SEC).await;
     assert_eq!(one.members().await.unwrap().len(), 1);
-    assert_eq!(one.known_members(), 1);
     assert!(other.members().await.is_err());
     wire.restore();
     sleep(4 * SEC).await;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use retry_workflow::Timestamp;
 
 use crate::server::columns::{column, micros};
@@ -58,20 +58,16 @@ impl ServerClock {
         Self(Mutex::new(ClockState { measured: answered, at, ahead: 0, last: at }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, ClockState> {
-        self.0.lock()
-    }
-
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::paused().unwrap_or_else(|| {
-            let mut inner = self.lock();
+            let mut inner = self.0.lock();
             let elapsed = micros(inner.measured.elapsed());
             Timestamp::from_micros(inner.read(elapsed))
         })
     }
 
     fn measured(&self, (server, asked, answered): Measurement) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let elapsed = micros(answered.saturating_duration_since(inner.measured));
         let here = inner.read(elapsed);
         let way = micros(answered.saturating_duration_since(asked)) / 2;
@@ -84,7 +80,7 @@ impl ServerClock {
 
     /// Measures the server's clock again if that is due.
     pub(crate) async fn renew(&self, client: &PooledClient) -> Result<(), PostgresError> {
-        if self.lock().measured.elapsed() >= MEASURE_EVERY {
+        if self.0.lock().measured.elapsed() >= MEASURE_EVERY {
             self.measured(measure(client).await?);
         }
         Ok(())
@@ -138,13 +134,13 @@ mod tests {
         let asked = Instant::now();
         let answered = asked + Duration::from_millis(20);
         let clock = ServerClock::new((1000 * SECOND, asked, answered));
-        assert_eq!(clock.lock().at, 1000 * SECOND + 10_000);
+        assert_eq!(clock.0.lock().at, 1000 * SECOND + 10_000);
         // An offset that the round trip alone may explain does not count.
         let later = answered + Duration::from_secs(10);
         clock.measured((1010 * SECOND + 45_000, later, later + Duration::from_millis(40)));
-        assert_eq!(clock.lock().ahead, 0);
+        assert_eq!(clock.0.lock().ahead, 0);
         let later = later + Duration::from_secs(10);
         clock.measured((1030 * SECOND, later, later));
-        assert!(clock.lock().ahead > 9 * SECOND, "{:?}", clock.lock());
+        assert!(clock.0.lock().ahead > 9 * SECOND, "{:?}", clock.0.lock());
     }
 }

@@ -77,7 +77,7 @@ pub(crate) async fn notify_all(shared: &Arc<Shared>) {
 
 /// Schedules the announcement of a job. If this is `true`, the caller has to make it now.
 fn schedule(shared: &Arc<Shared>, job: &str, at_once: bool) -> bool {
-    let mut announced = shared.waking.announced();
+    let mut announced = shared.waking.announced.lock();
     let now = Instant::now();
     // Forgets announcements that no longer delay the next one.
     announced.retain(|_, (at, is_due)| *is_due || now.duration_since(*at) < NOTIFY_INTERVAL);
@@ -96,7 +96,7 @@ fn schedule(shared: &Arc<Shared>, job: &str, at_once: bool) -> bool {
     shared.server.runtime().spawn(async move {
         tokio::time::sleep(NOTIFY_INTERVAL).await;
         if let Some(shared) = weak.upgrade() {
-            shared.waking.announced().insert(job.clone(), (Instant::now(), false));
+            shared.waking.announced.lock().insert(job.clone(), (Instant::now(), false));
             publish(&shared, vec![job]).await;
         }
     });

@@ -152,12 +152,12 @@ impl Session<'_> {
         sql: &str,
         known: fn(&mut Names) -> &mut HashMap<String, i64>,
     ) -> PostgresResult<Option<i64>> {
-        if let Some(&number) = known(&mut self.shared.names()).get(name) {
+        if let Some(&number) = known(&mut self.shared.names.lock()).get(name) {
             return Ok(Some(number));
         }
         let Some(row) = self.query_opt(sql, &[&encode(name)]).await? else { return Ok(None) };
         let number = column(&row, 0)?;
-        known(&mut self.shared.names()).insert(name.to_owned(), number);
+        known(&mut self.shared.names.lock()).insert(name.to_owned(), number);
         Ok(Some(number))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::clock::ServerClock;
 use super::cursors::ClaimCursors;
@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) clock: ServerClock,
     pub(crate) cursors: ClaimCursors,
     pub(crate) waking: Waking,
-    names: Mutex<Names>,
+    pub(super) names: Mutex<Names>,
 }
 
 /// Numbers that stand for names in the tables. They never change once they are committed.
@@ -51,13 +51,9 @@ impl Shared {
         text.replace('@', &self.prefix)
     }
 
-    pub(super) fn names(&self) -> MutexGuard<'_, Names> {
-        self.names.lock()
-    }
-
     /// The name of a job that is known to this process.
     pub(crate) fn name_of(&self, job: i64) -> Option<String> {
-        let names = self.names();
+        let names = self.names.lock();
         names.jobs.iter().find(|(_, number)| **number == job).map(|(name, _)| name.clone())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use retry_workflow::store::Changes;
 use retry_workflow::work::fnv1a;
 use tokio::sync::watch;
@@ -37,10 +37,6 @@ impl Waking {
             listener: Mutex::default(),
             announced: Mutex::default(),
         }
-    }
-
-    pub(super) fn announced(&self) -> MutexGuard<'_, HashMap<String, (Instant, bool)>> {
-        self.announced.lock()
     }
 
     /// Handles a notification.

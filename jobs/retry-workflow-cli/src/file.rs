@@ -271,19 +271,15 @@ impl WorkflowFile {
         }
     }
 
-    /// The path of the file, as it was given.
-    pub fn path(&self) -> &Path {
-        &self.source.path
-    }
+    retry_rules::accessors! {
+        /// The path of the file, as it was given.
+        pub fn path(&self) -> &Path { &source.path }
 
-    /// The text of the file.
-    pub fn text(&self) -> &str {
-        &self.source.text
-    }
+        /// The text of the file.
+        pub fn text(&self) -> &str { &source.text }
 
-    /// The workflow's name, or the file's name if it has none.
-    pub fn name(&self) -> &str {
-        &self.name
+        /// The workflow's name, or the file's name if it has none.
+        pub fn name(&self) -> &str { &name }
     }
 
     /// `standard`, `mapreduce` or `graph`.

@@ -169,52 +169,44 @@ pub(crate) fn short(text: &str) -> String {
     cut(&OneLine(text).to_string(), 200)
 }
 
-impl From<InvalidCondition> for Problem {
-    fn from(error: InvalidCondition) -> Self {
-        Self::bad(format!("This is not a condition: {error}"))
-    }
-}
+retry_rules::conversion!(|error: InvalidCondition| -> Problem {
+    Self::bad(format!("This is not a condition: {error}"))
+});
 
-impl From<SearchError> for Problem {
-    fn from(error: SearchError) -> Self {
-        match error {
-            SearchError::Store(error) => error.into(),
-            SearchError::TooMany { max } => Self::bad(format!(
-                "More than {max} items match: choose a signature or a class instead of a text."
-            )),
-            other => Self::bad(other.to_string()),
+retry_rules::conversion!(|error: SearchError| -> Problem {
+    match error {
+        SearchError::Store(error) => error.into(),
+        SearchError::TooMany { max } => Self::bad(format!(
+            "More than {max} items match: choose a signature or a class instead of a text."
+        )),
+        other => Self::bad(other.to_string()),
+    }
+});
+
+retry_rules::conversion!(|error: StoreError| -> Problem {
+    let (status, title) = match &error {
+        StoreError::Locked { .. } => (StatusCode::SERVICE_UNAVAILABLE, "The store is locked"),
+        StoreError::Missing { .. } | StoreError::Replaced { .. } | StoreError::Closed => {
+            (StatusCode::SERVICE_UNAVAILABLE, "The store is gone")
         }
-    }
-}
-
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        let (status, title) = match &error {
-            StoreError::Locked { .. } => (StatusCode::SERVICE_UNAVAILABLE, "The store is locked"),
-            StoreError::Missing { .. } | StoreError::Replaced { .. } | StoreError::Closed => {
-                (StatusCode::SERVICE_UNAVAILABLE, "The store is gone")
-            }
-            StoreError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "The store is full"),
-            StoreError::Newer { .. } => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "The store is newer than this program")
-            }
-            _ => (StatusCode::INTERNAL_SERVER_ERROR, "The store failed"),
-        };
-        let text = cut(&Lines(&chain(&error)).to_string(), 4_000);
-        let mut problem = Self::new(status, title, text);
-        problem.retry_after = matches!(error, StoreError::Locked { .. }).then_some(2);
-        problem
-    }
-}
-
-impl From<SignatureError> for Problem {
-    fn from(error: SignatureError) -> Self {
-        match error {
-            SignatureError::Store(error) => error.into(),
-            other => Self::bad(other.to_string()),
+        StoreError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "The store is full"),
+        StoreError::Newer { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "The store is newer than this program")
         }
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "The store failed"),
+    };
+    let text = cut(&Lines(&chain(&error)).to_string(), 4_000);
+    let mut problem = Self::new(status, title, text);
+    problem.retry_after = matches!(error, StoreError::Locked { .. }).then_some(2);
+    problem
+});
+
+retry_rules::conversion!(|error: SignatureError| -> Problem {
+    match error {
+        SignatureError::Store(error) => error.into(),
+        other => Self::bad(other.to_string()),
     }
-}
+});
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {

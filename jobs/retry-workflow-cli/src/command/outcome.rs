@@ -98,50 +98,40 @@ impl fmt::Display for CommandError {
     }
 }
 
-impl From<io::Error> for CommandError {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::BrokenPipe;
-        }
-        Self::Stopped(format!("cannot write: {error}"))
+retry_rules::conversion!(|error: io::Error| -> CommandError {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Self::BrokenPipe;
     }
-}
+    Self::Stopped(format!("cannot write: {error}"))
+});
 
 retry_rules::conversion!(|error: StoreError| -> CommandError { Self::Stopped(chain(&error)) });
 
-impl From<SignatureError> for CommandError {
-    fn from(error: SignatureError) -> Self {
-        match error {
-            SignatureError::Store(error) => error.into(),
-            other => Self::Usage(chain(&other)),
-        }
+retry_rules::conversion!(|error: SignatureError| -> CommandError {
+    match error {
+        SignatureError::Store(error) => error.into(),
+        other => Self::Usage(chain(&other)),
     }
-}
+});
 
-impl From<SearchError> for CommandError {
-    fn from(error: SearchError) -> Self {
-        match error {
-            SearchError::Store(error) => error.into(),
-            other => Self::Usage(other.to_string()),
-        }
+retry_rules::conversion!(|error: SearchError| -> CommandError {
+    match error {
+        SearchError::Store(error) => error.into(),
+        other => Self::Usage(other.to_string()),
     }
-}
+});
 
-impl From<ExportError> for CommandError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Write(error) => error.into(),
-            ExportError::Store(error) => error.into(),
-            other => Self::Stopped(chain(&other)),
-        }
+retry_rules::conversion!(|error: ExportError| -> CommandError {
+    match error {
+        ExportError::Write(error) => error.into(),
+        ExportError::Store(error) => error.into(),
+        other => Self::Stopped(chain(&other)),
     }
-}
+});
 
-impl From<ImportError> for CommandError {
-    fn from(error: ImportError) -> Self {
-        match error {
-            ImportError::Store(error) => error.into(),
-            other => Self::Usage(chain(&other)),
-        }
+retry_rules::conversion!(|error: ImportError| -> CommandError {
+    match error {
+        ImportError::Store(error) => error.into(),
+        other => Self::Usage(chain(&other)),
     }
-}
+});

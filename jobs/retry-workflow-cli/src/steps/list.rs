@@ -30,12 +30,10 @@ enum ListEnd {
     Failed(Failure, Reason, Option<Box<Checkpoint>>),
 }
 
-impl From<StepFailure> for ListEnd {
-    fn from(failed: StepFailure) -> Self {
-        let reason = failed.reason();
-        Self::Failed(failed.failure, reason, None)
-    }
-}
+retry_rules::conversion!(|failed: StepFailure| -> ListEnd {
+    let reason = failed.reason();
+    Self::Failed(failed.failure, reason, None)
+});
 
 /// The end of an attempt, and the outputs of its steps.
 pub(crate) struct Attempted {

@@ -10,8 +10,7 @@ pub(crate) struct TemplateError {
     pub(crate) message: String,
 }
 
-impl From<ExpressionError> for TemplateError {
-    fn from(ExpressionError { at, part, message }: ExpressionError) -> Self {
-        Self { at, part, message }
-    }
-}
+retry_rules::conversion!(|error: ExpressionError| -> TemplateError {
+    let ExpressionError { at, part, message } = error;
+    Self { at, part, message }
+});

@@ -32,8 +32,9 @@ fn the_three_modes_are_read() {
     assert_eq!((file.name(), file.mode()), ("publish-site", "graph"));
     let file = data("workflow-level.yml");
     assert_eq!((file.name(), file.mode()), ("import-customers", "mapreduce"));
-    let collection = file.error_policy().get_error_collection();
-    assert_eq!(collection, ErrorCollection::Batched { size: 5 });
+    let policy = file.error_policy();
+    let batched = ErrorCollection::Batched { size: 5 };
+    assert_eq!(*policy, policy.clone().error_collection(batched));
 }
 
 #[test]

@@ -45,46 +45,39 @@ impl Redrive {
         Self { max, rate, from_failed: false }
     }
 
-    /// Limits how many items are re-driven. Default: no limit.
-    ///
-    /// ```
-    /// # use retry_workflow::Redrive;
-    /// let a_few = Redrive::new().max(100);
-    /// # let _ = a_few;
-    /// ```
-    pub const fn max(mut self, items: u64) -> Self {
-        self.max = Some(items);
-        self
-    }
+    retry_rules::accessors! {
+        /// Limits how many items are re-driven. Default: no limit.
+        ///
+        /// ```
+        /// # use retry_workflow::Redrive;
+        /// let a_few = Redrive::new().max(100);
+        /// # let _ = a_few;
+        /// ```
+        pub const fn max(self, items: u64) -> Self { max: Some(items) }
 
-    /// Limits how fast they become due. Default: all are due at once.
-    ///
-    /// ```
-    /// # use retry_workflow::Redrive;
-    /// # fn main() -> Result<(), retry_workflow::job::InvalidRate> {
-    /// let gently = Redrive::new().rate("600/m".parse()?);
-    /// # let _ = gently;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub const fn rate(mut self, rate: Rate) -> Self {
-        self.rate = Some(rate);
-        self
-    }
+        /// Limits how fast they become due. Default: all are due at once.
+        ///
+        /// ```
+        /// # use retry_workflow::Redrive;
+        /// # fn main() -> Result<(), retry_workflow::job::InvalidRate> {
+        /// let gently = Redrive::new().rate("600/m".parse()?);
+        /// # let _ = gently;
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub const fn rate(self, rate: Rate) -> Self { rate: Some(rate) }
 
-    /// Sets whether items continue where they failed, with the checkpoint that
-    /// [`AttemptReport::resume_from`](crate::work::AttemptReport::resume_from) set: in a workflow
-    /// file, at the step that failed, with all its attempts. Items without such a checkpoint start
-    /// at the beginning, as they do by default.
-    ///
-    /// ```
-    /// # use retry_workflow::Redrive;
-    /// let without_paying_again = Redrive::new().from_failed(true);
-    /// # let _ = without_paying_again;
-    /// ```
-    pub const fn from_failed(mut self, from_failed: bool) -> Self {
-        self.from_failed = from_failed;
-        self
+        /// Sets whether items continue where they failed, with the checkpoint that
+        /// [`AttemptReport::resume_from`](crate::work::AttemptReport::resume_from) set: in a workflow
+        /// file, at the step that failed, with all its attempts. Items without such a checkpoint start
+        /// at the beginning, as they do by default.
+        ///
+        /// ```
+        /// # use retry_workflow::Redrive;
+        /// let without_paying_again = Redrive::new().from_failed(true);
+        /// # let _ = without_paying_again;
+        /// ```
+        pub const fn from_failed(self, from_failed: bool) -> Self { from_failed: from_failed }
     }
 
     /// Returns the interval at which the items become due.

@@ -203,13 +203,11 @@ impl RetryState {
         retrier.succeeded_after(self.call);
     }
 
-    /// Returns how many attempts have failed.
-    pub fn attempts(&self) -> u32 {
-        self.call.attempts
-    }
+    retry_rules::accessors! {
+        /// Returns how many attempts have failed.
+        pub fn attempts(&self) -> u32 { call.attempts }
 
-    /// Returns what went wrong last.
-    pub fn failure(&self) -> &Failure {
-        &self.failure
+        /// Returns what went wrong last.
+        pub fn failure(&self) -> &Failure { &failure }
     }
 }

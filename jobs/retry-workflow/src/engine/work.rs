@@ -178,46 +178,43 @@ impl AttemptReport {
         /// with `hold` lets no item start until its end.
         #[must_use]
         pub fn asked_wait(self, wait: Option<AskedWait>) -> Self { asked_wait: wait }
-    }
 
-    /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its
-    /// handler returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep), or after a
-    /// re-drive [from the failed step](crate::Redrive::from_failed): JSON. Default: it starts over.
-    /// The text `step` of a map is shown as the name of the place: see
-    /// [`failed_step`](crate::work::failed_step).
-    ///
-    /// ```
-    /// use retry_workflow::store::NewItem;
-    /// use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
-    /// use retry_workflow::{ErrorPolicy, Failure, JobRunner, OnItemFailure, Work};
-    ///
-    /// /// Fails at its second part, unless it continues there.
-    /// struct Upload;
-    ///
-    /// impl Work for Upload {
-    ///     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
-    ///         let timer = AttemptTimer::start();
-    ///         if item.checkpoint.as_deref() == Some("2") {
-    ///             return AttemptReport::succeeded(timer, None);
-    ///         }
-    ///         AttemptReport::failed(timer, Failure::new("other", "no space"), Reason::Attempts)
-    ///             .resume_from("2")
-    ///     }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::RetryStep);
-    /// let upload = JobRunner::new("upload").error_policy(policy);
-    /// let report = upload.run(vec![NewItem::new("photo", "7")].into_iter(), Upload).await?;
-    /// assert!(report.is_success());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn resume_from(mut self, checkpoint: impl Into<String>) -> Self {
-        self.resume_from = Some(checkpoint.into());
-        self
+        /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its
+        /// handler returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep), or after a
+        /// re-drive [from the failed step](crate::Redrive::from_failed): JSON. Default: it starts over.
+        /// The text `step` of a map is shown as the name of the place: see
+        /// [`failed_step`](crate::work::failed_step).
+        ///
+        /// ```
+        /// use retry_workflow::store::NewItem;
+        /// use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
+        /// use retry_workflow::{ErrorPolicy, Failure, JobRunner, OnItemFailure, Work};
+        ///
+        /// /// Fails at its second part, unless it continues there.
+        /// struct Upload;
+        ///
+        /// impl Work for Upload {
+        ///     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        ///         let timer = AttemptTimer::start();
+        ///         if item.checkpoint.as_deref() == Some("2") {
+        ///             return AttemptReport::succeeded(timer, None);
+        ///         }
+        ///         AttemptReport::failed(timer, Failure::new("other", "no space"), Reason::Attempts)
+        ///             .resume_from("2")
+        ///     }
+        /// }
+        ///
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::RetryStep);
+        /// let upload = JobRunner::new("upload").error_policy(policy);
+        /// let report = upload.run(vec![NewItem::new("photo", "7")].into_iter(), Upload).await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[must_use]
+        pub fn resume_from(self, checkpoint: impl Into<String>) -> Self { resume_from: Some(checkpoint.into()) }
     }
 
     /// Adds a record to the history.

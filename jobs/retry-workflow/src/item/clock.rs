@@ -164,14 +164,12 @@ impl std::ops::Sub<Duration> for Timestamp {
     }
 }
 
-impl From<SystemTime> for Timestamp {
-    fn from(time: SystemTime) -> Self {
-        match time.duration_since(UNIX_EPOCH) {
-            Ok(since) => Self(micros(since)),
-            Err(before) => Self(-micros(before.duration())),
-        }
+retry_rules::conversion!(|time: SystemTime| -> Timestamp {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => Self(micros(since)),
+        Err(before) => Self(-micros(before.duration())),
     }
-}
+});
 
 /// RFC 3339, in UTC: `2026-11-21T08:01:30Z`, `2026-11-21T08:01:30.250000Z`.
 impl fmt::Display for Timestamp {

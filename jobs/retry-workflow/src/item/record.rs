@@ -787,19 +787,16 @@ impl Filter {
         self
     }
 
-    /// Selects failures with exactly this signature.
-    ///
-    /// ```
-    /// # use retry_workflow::Filter;
-    /// let alike = Filter::job("import-1").signature("<n> timed out");
-    /// # let _ = alike;
-    /// ```
-    pub fn signature(mut self, signature: impl Into<String>) -> Self {
-        self.signature = Some(signature.into());
-        self
-    }
-
     retry_rules::accessors! {
+        /// Selects failures with exactly this signature.
+        ///
+        /// ```
+        /// # use retry_workflow::Filter;
+        /// let alike = Filter::job("import-1").signature("<n> timed out");
+        /// # let _ = alike;
+        /// ```
+        pub fn signature(self, signature: impl Into<String>) -> Self { signature: Some(signature.into()) }
+
         /// Selects failures of this class, alone or among others.
         ///
         /// ```

@@ -100,7 +100,7 @@ pub enum OnItemFailure {
 /// use retry_workflow::ErrorPolicy;
 ///
 /// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Immediate);
-/// assert_eq!(policy.get_error_collection(), ErrorCollection::Immediate);
+/// assert_eq!(policy.validate(), Ok(()));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -263,37 +263,29 @@ impl ErrorPolicy {
         /// assert!(policy.validate().is_ok());
         /// ```
         pub fn minimum_items(self, items: u64) -> Self { minimum_items: items }
-    }
 
-    /// Sets when failures are reported. Default: in one report at the end.
-    ///
-    /// ```
-    /// # use retry_workflow::job::ErrorCollection;
-    /// # use retry_workflow::ErrorPolicy;
-    /// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Batched { size: 20 });
-    /// assert!(policy.validate().is_ok());
-    /// ```
-    pub fn error_collection(mut self, collection: ErrorCollection) -> Self {
-        self.error_collection = collection;
-        self
-    }
+        /// Sets when failures are reported. Default: in one report at the end.
+        ///
+        /// ```
+        /// # use retry_workflow::job::ErrorCollection;
+        /// # use retry_workflow::ErrorPolicy;
+        /// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Batched { size: 20 });
+        /// assert!(policy.validate().is_ok());
+        /// ```
+        pub fn error_collection(self, collection: ErrorCollection) -> Self { error_collection: collection }
 
-    /// Sets a breaker for the whole job: no item starts while it is open. It makes no item fail,
-    /// and loses none. Default: none. While it is half-open, `half_open_requests` items run at a
-    /// time; `half_open = gradual` is refused, because no calls come of which a share could be
-    /// admitted.
-    ///
-    /// ```
-    /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
-    /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(20));
-    /// assert!(policy.validate().is_ok());
-    /// ```
-    pub fn circuit_breaker(mut self, breaker: BreakerConfig) -> Self {
-        self.circuit_breaker = Some(breaker);
-        self
-    }
+        /// Sets a breaker for the whole job: no item starts while it is open. It makes no item fail,
+        /// and loses none. Default: none. While it is half-open, `half_open_requests` items run at a
+        /// time; `half_open = gradual` is refused, because no calls come of which a share could be
+        /// admitted.
+        ///
+        /// ```
+        /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
+        /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(20));
+        /// assert!(policy.validate().is_ok());
+        /// ```
+        pub fn circuit_breaker(self, breaker: BreakerConfig) -> Self { circuit_breaker: Some(breaker) }
 
-    retry_rules::accessors! {
         /// Sets what an open breaker does to the job. Default: it waits.
         ///
         /// ```
@@ -318,16 +310,8 @@ impl ErrorPolicy {
         /// Returns what happens to an item whose retries have ended.
         pub fn get_on_item_failure(&self) -> &OnItemFailure { &on_item_failure }
 
-        /// Returns when failures are reported.
-        pub fn get_error_collection(&self) -> ErrorCollection { error_collection }
-
         /// Returns the policy for putting items back.
         pub fn get_retry_config(&self) -> &Policy { &retry_config }
-    }
-
-    /// Returns the breaker's settings, if there is one.
-    pub fn get_circuit_breaker(&self) -> Option<&BreakerConfig> {
-        self.circuit_breaker.as_ref()
     }
 
     /// Checks that the settings are valid.

@@ -189,11 +189,7 @@ pub(crate) type CostOf = (String, Arc<dyn Fn(&Value) -> Option<u64> + Send + Syn
 #[derive(Clone, Default)]
 pub struct Rates(pub(crate) Vec<(Rate, Option<CostOf>)>);
 
-impl From<Rate> for Rates {
-    fn from(rate: Rate) -> Self {
-        Self(vec![(rate, None)])
-    }
-}
+retry_rules::conversion!(|rate: Rate| -> Rates { Self(vec![(rate, None)]) });
 
 impl FromStr for Rates {
     type Err = InvalidRate;

@@ -188,60 +188,56 @@ impl JobReport {
         self.counts.total()
     }
 
-    /// Returns the number of items that succeeded.
-    ///
-    /// ```
-    /// # use retry_workflow::Workflow;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("halve")
-    ///     .run([8, 6, 3], |n: u32, _| async move {
-    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
-    ///     })
-    ///     .await?;
-    /// assert_eq!(report.succeeded(), 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn succeeded(&self) -> u64 {
-        self.counts.succeeded
-    }
+    retry_rules::accessors! {
+        /// Returns the number of items that succeeded.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("halve")
+        ///     .run([8, 6, 3], |n: u32, _| async move {
+        ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+        ///     })
+        ///     .await?;
+        /// assert_eq!(report.succeeded(), 2);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn succeeded(&self) -> u64 { counts.succeeded }
 
-    /// Returns the number of dead letters.
-    ///
-    /// ```
-    /// # use retry_workflow::Workflow;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("halve")
-    ///     .run([8, 6, 3], |n: u32, _| async move {
-    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
-    ///     })
-    ///     .await?;
-    /// assert_eq!(report.dead(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn dead(&self) -> u64 {
-        self.counts.dead
-    }
+        /// Returns the number of dead letters.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("halve")
+        ///     .run([8, 6, 3], |n: u32, _| async move {
+        ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+        ///     })
+        ///     .await?;
+        /// assert_eq!(report.dead(), 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn dead(&self) -> u64 { counts.dead }
 
-    /// Returns the number of items that were skipped.
-    ///
-    /// ```
-    /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("halve")
-    ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Skip))
-    ///     .run([3], |_: u32, _| async { Err::<(), _>("odd") })
-    ///     .await?;
-    /// assert_eq!(report.skipped(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn skipped(&self) -> u64 {
-        self.counts.skipped
+        /// Returns the number of items that were skipped.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("halve")
+        ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Skip))
+        ///     .run([3], |_: u32, _| async { Err::<(), _>("odd") })
+        ///     .await?;
+        /// assert_eq!(report.skipped(), 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn skipped(&self) -> u64 { counts.skipped }
     }
 
     /// Returns the number of items that were skipped because they had not begun in time: see

@@ -294,8 +294,8 @@ async fn one_items_rate_limit_holds_all_items_also_for_the_next_process() {
 fn a_hold_is_read_from_a_file_and_from_older_records() {
     let policy: ErrorPolicy =
         serde_json::from_str(r#"{ "circuit_breaker": { "hold": "5m" } }"#).unwrap();
-    let breaker = policy.get_circuit_breaker().unwrap();
-    assert_eq!(breaker.get_hold(), Some(Duration::from_secs(300)));
+    let hold = BreakerConfig::new().hold(Duration::from_secs(300));
+    assert_eq!(policy, policy.clone().circuit_breaker(hold));
     let zero = serde_json::from_str::<ErrorPolicy>(r#"{ "circuit_breaker": { "hold": 0 } }"#);
     assert!(zero.unwrap_err().to_string().contains("a hold of 0s holds no call"));
     let stored = r#"{ "state": "closed", "consecutive_failures": 2, "open_until": null }"#;

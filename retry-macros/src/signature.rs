@@ -13,7 +13,7 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{any_token, is_word, mentions};
+use crate::tokens::search::{is_punct, is_word, mentions};
 
 /// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
 const MAKE_ASYNC: &str =
@@ -307,9 +307,6 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// Names in a body that tests the status of a response.
-const STATUS: &str = "status check check_body error_for_status error_for_status_ref";
-
 /// The type of a success that may contain a failure, which no matcher of errors sees, and a warning
 /// about it.
 pub(crate) fn unseen_failure<'t>(
@@ -320,22 +317,41 @@ pub(crate) fn unseen_failure<'t>(
     let mut types = types::type_arguments(types::segment(declared, "Result")?);
     let (value, error) = (types.next()?, types.next()?);
     let is = |ty, name| types::segment(ty, name).is_some();
-    // As reqwest has it; a `send` of one's own, with arguments, may test the status.
-    let sends = any_token(body.stream(), &|tokens, at| {
-        is_word(tokens.get(at), "send")
-            && matches!(tokens.get(at + 1), Some(TokenTree::Group(none)) if none.stream().is_empty())
-    });
-    let tests_status = |word: &str| STATUS.split(' ').any(|name| name == word);
-    let warning = if is(value, "Result") && (is(error, "Elapsed") || is(error, "JoinError")) {
+    let lists = |is_meant: &dyn Fn(&str) -> bool| {
+        let kind = |matcher: &Matcher| matches!(matcher, Matcher::Class(kind) if is_meant(&kind.to_string()));
+        args.retry_on.as_ref().is_some_and(|list| list.iter().any(kind))
+    };
+    let of_reqwest = |ty: &Type| mentions(ty.to_token_stream(), &|word| word == "reqwest");
+    let of_status = |kind: &str| matches!(kind, "server_error" | "rate_limit" | "transient");
+    let warning = if is(value, "Result") && is(error, "JoinError") {
+        "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result`, or add \
+         `ok(Result::is_err)` to `retry_on`"
+    } else if is(value, "Result") && is(error, "Elapsed") && !lists(&|kind| kind == "timeout") {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result` (`timeout \
          = \"1s\"` among the options limits each attempt), or add `ok(Result::is_err)` to `retry_on`"
-    } else if is(value, "Response") && sends && !mentions(body.stream(), &tests_status) {
-        "a response such as a 503 is an `Ok`, which is not retried: `.error_for_status()` (of reqwest) \
-         after the `.await?`, or `check` of `retry_runtime::http`, makes an error of it"
+    } else if is(value, "Response")
+        && (of_reqwest(value) || of_reqwest(error))
+        && lists(&of_status)
+        && ends_with_send(body)
+    {
+        "a response such as a 503 is an `Ok`, which is not retried: reqwest's `error_for_status` makes \
+         an error of it, or `retry_runtime::http::check` (feature `http`), which reads `Retry-After`"
     } else {
         return None;
     };
     (args.retry_on.is_some() && !args.has_ok()).then_some((value, warning))
+}
+
+/// Returns whether a body returns what `client.get(…).send()` does, untested. A `send` of a name may
+/// be one of the user's own, which tests the status.
+fn ends_with_send(body: &Group) -> bool {
+    let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    let sent = match &tokens[..] {
+        [sent @ .., dot, word] if is_punct(Some(dot), '.') && is_word(Some(word), "await") => sent,
+        sent => sent,
+    };
+    matches!(sent, [.., TokenTree::Group(_), dot, word, TokenTree::Group(none)]
+        if is_punct(Some(dot), '.') && is_word(Some(word), "send") && none.stream().is_empty())
 }
 
 /// `None` has neither a class nor a text, so these matchers never match it.

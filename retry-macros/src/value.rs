@@ -15,8 +15,7 @@ use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 
 use crate::tokens::errors::error;
 use crate::tokens::hygiene::quote;
-use crate::tokens::text::short_text;
-use crate::value::runtime::{Scope, may_be_variable};
+use crate::value::runtime::Scope;
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
@@ -54,14 +53,9 @@ impl Scope {
                 let runtime = Some(self.read(reader, &expr));
                 Ok(Value { expr, known: None, runtime })
             }
-            None if self.has_calls() && runtime::is_never_constant(&expr) => {
-                let instead = short_text(&expr);
-                let message = format!("this is known only at runtime: write `runtime({instead})`");
-                Err(error(expr, message))
-            }
-            None if !self.has_calls() && word(&expr).is_some_and(|it| may_be_variable(&it)) => {
-                let message = "`policy!` is a constant: `Policy::new()` has a method for each option, \
-                               which takes a variable";
+            None if self.has_calls() && runtime::is_of_environment(&expr) => {
+                let message = "a value of the environment goes inside `runtime(…)`, which needs the \
+                               type of a `parse`, as in `parse::<u32>()`";
                 Err(error(expr, message))
             }
             None => read(expr),

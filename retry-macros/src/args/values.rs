@@ -1,7 +1,6 @@
 //! The parsers of the values of a function's options.
 
 use proc_macro2::Span;
-use quote::ToTokens as _;
 use retry_rules::Field;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
@@ -13,7 +12,6 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals};
-use crate::tokens::search::is_constant;
 use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 use crate::value::{self, Value};
@@ -120,17 +118,11 @@ pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
     Ok(quota)
 }
 
-/// A breaker or a quota is given by name; `&DB` means the same, and so does `DB.clone()`, because
-/// calls share what a `static` contains.
+/// A breaker or a quota is given by name; `&DB` means the same.
 fn without_reference(expr: Expr) -> Expr {
     match expr {
         Expr::Reference(reference) if reference.mutability.is_none() => {
             without_reference(*reference.expr)
-        }
-        Expr::MethodCall(call)
-            if call.method == "clone" && is_constant(call.receiver.to_token_stream()) =>
-        {
-            *call.receiver
         }
         other => other,
     }

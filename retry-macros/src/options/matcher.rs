@@ -209,16 +209,32 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
 
 /// Rejects the pattern of a `Result`, in place of one of the error itself.
 fn pattern_of_error(pattern: Pat) -> syn::Result<Pat> {
-    let Pat::TupleStruct(result) = &pattern else { return Ok(pattern) };
-    let message = if result.path.is_ident("Err") {
-        let inside = short_text(&result.elems);
+    let message = if let Some(inside) = inside_of(&pattern, "Err") {
         format!("`matches` tests the error itself, not the `Result`: write `{inside}`")
-    } else if result.path.is_ident("Ok") {
+    } else if inside_of(&pattern, "Ok").is_some() {
         "`matches` tests the error: a value is tested by `ok(|value| …)`".to_owned()
     } else {
         return Ok(pattern);
     };
     Err(error(pattern, message))
+}
+
+/// The pattern inside of a `variant` of `Result`, if each alternative is one.
+fn inside_of(pattern: &Pat, variant: &str) -> Option<String> {
+    match pattern {
+        Pat::Or(or) => {
+            let inside = or.cases.iter().map(|case| inside_of(case, variant));
+            inside.collect::<Option<Vec<_>>>().map(|inside| inside.join(" | "))
+        }
+        Pat::Reference(reference) => inside_of(&reference.pat, variant),
+        Pat::TupleStruct(result) => {
+            let path = result.path.segments.iter().map(|segment| segment.ident.to_string());
+            let path: Vec<String> = path.collect();
+            let is_variant = path == [variant] || path == ["Result", variant];
+            is_variant.then(|| short_text(&result.elems))
+        }
+        _ => None,
+    }
 }
 
 /// The error for a word, a path or an expression that is not a matcher.

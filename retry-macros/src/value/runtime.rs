@@ -174,17 +174,17 @@ fn is_in_parentheses(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis)
 }
 
-/// Returns whether an expression calls what const evaluation cannot: `env::var`, or `.parse()`.
-pub(crate) fn is_never_constant(expr: &Expr) -> bool {
+/// Returns whether an expression calls `env::var`, which const evaluation cannot.
+pub(crate) fn is_of_environment(expr: &Expr) -> bool {
     any_token(expr.to_token_stream(), &|tokens, at| {
-        let before = |count| at.checked_sub(count).and_then(|at| tokens.get(at));
-        is_word(tokens.get(at), "parse") && is_punct(before(1), '.')
-            || is_word(tokens.get(at), "var") && is_word(before(3), "env")
+        is_word(tokens.get(at), "env")
+            && is_word(tokens.get(at + 3), "var")
+            && tokens.get(at + 4).is_some_and(is_in_parentheses)
     })
 }
 
 /// Returns whether a word is in the form of a variable, and means nothing in an option.
-pub(crate) fn may_be_variable(word: &str) -> bool {
+fn may_be_variable(word: &str) -> bool {
     const KEYWORDS: &str = "as false true mut move if else match const unsafe u32 u64 f64 usize";
 
     let is_unlimited = word == "unlimited" || word_here(word, &["unlimited", "none"]).is_some();

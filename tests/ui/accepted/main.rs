@@ -11,5 +11,6 @@ mod send;
 mod shared_arguments;
 mod signatures;
 mod spans;
+mod successes;
 mod traits;
 mod unusual;

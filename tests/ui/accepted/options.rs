@@ -212,11 +212,6 @@ async fn lazy() -> Result<u32, ApiError> {
     Ok(7)
 }
 
-#[retry(breaker = DB.clone(), quota = OUTBOUND.clone())]
-async fn cloned() -> Result<u32, ApiError> {
-    Ok(7)
-}
-
 #[retry(on_failure = continue)]
 async fn continued() -> Result<Vec<u32>, ApiError> {
     Ok(vec![7])

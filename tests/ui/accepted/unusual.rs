@@ -10,7 +10,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, RetryQuota, policy, retry,
+};
 
 static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
@@ -50,6 +52,43 @@ type Pair<'a> = &'a (String, u32);
 #[retry]
 async fn by_pattern_of_an_alias((text, count): Pair<'_>) -> Result<usize, String> {
     Ok(text.len() + *count as usize)
+}
+
+/// A `static` of another crate's type, such as `once_cell`'s, that is not a breaker itself.
+struct Lazy(std::sync::OnceLock<Arc<CircuitBreaker>>);
+
+impl std::ops::Deref for Lazy {
+    type Target = Arc<CircuitBreaker>;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.get_or_init(counted)
+    }
+}
+
+static LAZY: Lazy = Lazy(std::sync::OnceLock::new());
+
+#[retry(breaker = LAZY.clone())]
+async fn clone_of_what_a_static_lends() -> io::Result<u32> {
+    Ok(7)
+}
+
+#[allow(non_upper_case_globals)]
+const attempts: u32 = 4;
+
+struct Text(u32);
+
+impl Text {
+    const fn parse(self) -> u32 {
+        self.0
+    }
+}
+
+/// Constants, whatever their names.
+const OF_LOWER_CASE: Policy = policy!(attempts = attempts, jitter);
+
+#[retry(attempts = Text(3).parse())]
+async fn parsed_by_a_constant_function() -> Result<u32, String> {
+    Ok(7)
 }
 
 fn registry(breaker: &'static CircuitBreaker) -> &'static CircuitBreaker {

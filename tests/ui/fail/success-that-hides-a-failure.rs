@@ -11,6 +11,23 @@ struct Elapsed;
 #[derive(Debug)]
 struct JoinError;
 
+/// As in reqwest's feature of this name.
+mod blocking {
+    pub struct Client;
+
+    impl Client {
+        pub fn get(&self, _: &str) -> &Self {
+            self
+        }
+
+        pub fn send(&self) -> Result<super::Response, reqwest::Error> {
+            Ok(super::Response)
+        }
+    }
+}
+
+struct Response;
+
 async fn get<E>() -> Result<io::Result<u64>, E> {
     Ok(Ok(7))
 }
@@ -30,32 +47,9 @@ async fn unchecked(client: &reqwest::Client) -> Result<reqwest::Response, reqwes
     client.get("http://localhost").send().await
 }
 
-#[retry(retry_on = [when(|_| true), ok(Result::is_err)])]
-async fn both() -> Result<io::Result<u64>, Elapsed> {
-    get().await
-}
-
-#[retry(attempts = 5)]
-async fn timer_alone() -> Result<io::Result<u64>, Elapsed> {
-    get().await
-}
-
-#[retry(retry_on = [server_error])]
-async fn checked(client: &reqwest::Client) -> Result<reqwest::Response, reqwest::Error> {
-    client.get("http://localhost").send().await?.error_for_status()
-}
-
-struct Api;
-
-impl Api {
-    async fn send(&self, _: u32) -> Result<reqwest::Response, reqwest::Error> {
-        reqwest::get("http://localhost").await?.error_for_status()
-    }
-}
-
-#[retry(retry_on = [server_error])]
-async fn checked_elsewhere(api: &Api) -> Result<reqwest::Response, reqwest::Error> {
-    api.send(7).await
+#[retry(retry_on = [transient])]
+fn unchecked_blocking(client: &blocking::Client) -> Result<Response, reqwest::Error> {
+    client.get("http://localhost").send()
 }
 
 fn main() {}

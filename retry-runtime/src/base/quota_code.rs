@@ -3,19 +3,23 @@
 //! Such a failure looks like a rate limit. Only an exact code distinguishes them: sentences such as
 //! "You exceeded your current quota" are also used for limits per minute.
 
+use crate::base::text::words::has;
+
 /// Returns the first such code in a text or in the body of a response. Addresses do not count.
-pub(crate) fn quota_code(text: &str) -> Option<&str> {
+pub(crate) fn quota_code<'a>(text: &'a str) -> Option<&'a str> {
     let is_code = |code: &&str| {
         matches!(
             *code,
             "insufficient_quota" | "billing_hard_limit_reached" | "credit_balance_exhausted"
         ) || code.ends_with("spend_limit_exceeded")
     };
-    let tokens = text.split(|c: char| c.is_whitespace() || "\"'`<>()".contains(c));
-    let tokens = tokens.filter(|token| !token.contains("://") && !token.starts_with('/'));
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let names = tokens.flat_map(|token| token.split(move |c| !is_of_name(c)));
-    names.map(|name| name.trim_matches(['-', '.'])).find(is_code)
+    let ends_token =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')');
+    let names = |token: &'a str| token.split(|c| !is_of_name(c));
+    text.split(ends_token)
+        .filter(|token| !has(token, "://") && !token.starts_with('/'))
+        .find_map(|token| names(token).map(|name| name.trim_matches(['-', '.'])).find(is_code))
 }
 
 #[cfg(test)]

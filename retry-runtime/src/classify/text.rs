@@ -22,7 +22,7 @@ use self::phrases::{
 };
 use super::Class;
 use crate::base::quota_code::quota_code;
-use crate::base::text::words::{Quoted, Word, Words, is_word_char, step};
+use crate::base::text::words::{Quoted, Word, Words, is_word_char, starts, step};
 
 #[cfg(feature = "tonic")]
 pub(super) use self::codes::status_code;
@@ -149,17 +149,18 @@ impl Words<'_> {
 
     /// Adds what the text says at this word.
     fn find_at(&self, at: usize, findings: &mut Vec<Finding>) {
-        let quoted = self.list[at].quoted;
+        let word = self.word(at);
+        let quoted = word.quoted;
         if quoted == Quoted::Name {
             return;
         }
         let mut find = |to: usize, meaning: Meaning| {
-            let part = self.list[to - 1].part;
+            let part = self.word(to - 1).part;
             findings.push(Finding { from: at, to, part, meaning });
         };
-        let letter = self.list[at].text.as_bytes()[0].to_ascii_lowercase();
-        let kinds = KINDS.iter().filter(|kind| self.token_end(kind, at).is_some());
-        let initials = core::iter::once(letter).chain(kinds.map(|kind| phrases::initial(kind)));
+        let letter = word.text.bytes().next().unwrap_or_default().to_ascii_lowercase();
+        let kinds = KINDS.split(' ').filter(|kind| self.token_end(kind, at).is_some());
+        let initials = core::iter::once(letter).chain(kinds.map(phrases::initial));
         for phrase in initials.flat_map(phrases::beginning_with) {
             if let Some(end) = phrase.end_at(self, at) {
                 let is_event = phrase.sense == Sense::Event && quoted == Quoted::No;
@@ -208,32 +209,31 @@ impl Words<'_> {
 
     /// Returns whether a gap that begins at `from` may reach from the word before `at` to `at`.
     fn is_within(&self, gap: Gap, from: usize, at: usize) -> bool {
-        let Some(word) = self.list.get(at) else { return false };
+        if at >= self.list.len() {
+            return false;
+        }
+        let before = self.word(at.wrapping_sub(1));
         match gap {
             Gap::Start | Gap::Punctuation => true,
-            Gap::Words => word.part == self.list[at - 1].part,
+            Gap::Words => self.word(at).part == before.part,
             Gap::None => self.is_close(at),
-            Gap::Fillers => self.is_close(at) && (at == from || adds_nothing(&self.list[at - 1])),
+            Gap::Fillers => self.is_close(at) && (at == from || adds_nothing(before)),
         }
     }
 
     /// Returns the end of the word at `at` if it is `expected`, or of that kind.
     fn token_end(&self, expected: &str, at: usize) -> Option<usize> {
         step();
-        let word = self.list[at];
+        let word = self.word(at);
         let is_found = match expected {
-            "#" => word.text.starts_with(|c: char| c.is_ascii_digit()),
+            "#" => word.is_number(),
             "@peer" => word.is_in(PEERS),
             "@allowance" => word.is_in(ALLOWANCES),
             "@cannot" => {
-                let is_next = |second| {
-                    self.is_close(at + 1)
-                        && self.list.get(at + 1).is_some_and(|next| next.is(second))
-                };
-                return CANNOT.iter().find_map(|&(first, second)| match second {
-                    _ if !word.is(first) => None,
-                    "" => Some(at + 1),
-                    _ => is_next(second).then_some(at + 2),
+                let is_next = |second| self.is_close(at + 1) && self.word(at + 1).is(second);
+                return CANNOT.split('|').find_map(|cannot| match cannot.split_once(' ') {
+                    None => word.is(cannot).then_some(at + 1),
+                    Some((first, second)) => (word.is(first) && is_next(second)).then_some(at + 2),
                 });
             }
             _ => word.is(expected),
@@ -245,7 +245,7 @@ impl Words<'_> {
     /// cause may be a certificate.
     fn sending_end(&self, at: usize) -> Option<usize> {
         let end = self.phrase_end("error sending request", at)?;
-        let is_https = self.text[self.list[end - 1].end..].starts_with(" for url (https:");
+        let is_https = self.after(end - 1).starts_with(" for url (https:");
         (!is_https).then_some(end)
     }
 
@@ -256,7 +256,7 @@ impl Words<'_> {
 
     /// Returns whether the word at `end` makes a thing of the event before it: "reset token".
     fn is_thing(&self, end: usize) -> bool {
-        self.is_close(end) && self.list.get(end).is_some_and(|next| next.is_in(THING_AFTER))
+        self.is_close(end) && self.word(end).is_in(THING_AFTER)
     }
 
     /// Returns whether the words `from..to` are parts of one identifier.
@@ -267,11 +267,7 @@ impl Words<'_> {
     /// Returns whether the words `from..to` stand beside a place in a file: "in column 3", "line
     /// 9:".
     fn has_place(&self, from: usize, to: usize) -> bool {
-        let is_place = |at: usize| {
-            let number = self.list.get(at + 1).map_or("", |word| word.text);
-            self.list.get(at).is_some_and(|word| word.is_in(PLACES))
-                && number.starts_with(|c: char| c.is_ascii_digit())
-        };
+        let is_place = |at: usize| self.word(at).is_in(PLACES) && self.word(at + 1).is_number();
         (to..to + 4).any(is_place) || from.checked_sub(2).is_some_and(is_place)
     }
 
@@ -280,7 +276,7 @@ impl Words<'_> {
     fn is_head(&self, from: usize, to: usize, sense: Sense) -> bool {
         let mut last = to;
         while self.is_joined(last) {
-            let word = self.list[last];
+            let word = self.word(last);
             // `FLOOD_WAIT_42`: an amount.
             let is_amount =
                 sense != Sense::Noun && word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -294,30 +290,30 @@ impl Words<'_> {
             first -= 1;
         }
         // The name of a test.
-        if first < from && self.list[first].is("test") {
+        if first < from && self.word(first).is("test") {
             return false;
         }
         let named_error = last > to;
-        let capitalised = self.list[first].text.starts_with(|c: char| c.is_ascii_uppercase());
+        let capitalised = starts(self.word(first).text, |c| c.is_ascii_uppercase());
         first == from || named_error || capitalised || sense != Sense::Noun
     }
 
     /// Returns whether the words `from..to` name a setting rather than an event.
     fn is_setting(&self, from: usize, to: usize) -> bool {
-        let (start, end) = (self.list[from].start, self.list[to - 1].end);
-        let after = &self.text[end..];
+        let (before, after) = (self.before(from), self.after(to - 1));
         let unquoted = after.trim_start_matches(['"', '\'', '`']);
         let quoted = unquoted.len() < after.len();
         let is_key = unquoted.starts_with('=') || (quoted && unquoted.starts_with(':'));
-        let lower = self.list[from].text.starts_with(|c: char| c.is_lowercase());
-        let dotted_before = self.text[..start].ends_with('.');
-        let dotted_after = after.starts_with('.') && after[1..].starts_with(is_word_char);
+        let lower = starts(self.word(from).text, char::is_lowercase);
+        let dotted_before = before.ends_with('.');
+        let is_joined_by =
+            |sign| after.strip_prefix(sign).is_some_and(|after| starts(after, is_word_char));
+        let dotted_after = is_joined_by('.');
         // Rust libraries quote names in this way, and nothing else.
-        let is_name = self.text[..start].ends_with('`') && after.starts_with('`');
+        let is_name = before.ends_with('`') && after.starts_with('`');
         // `timeout-consumers` is the name of something.
-        let is_compound =
-            lower && after.strip_prefix('-').is_some_and(|after| after.starts_with(is_word_char));
-        let is_option = self.text[..start].ends_with("--");
+        let is_compound = lower && is_joined_by('-');
+        let is_option = before.ends_with("--");
         if is_key
             || is_name
             || is_compound
@@ -328,7 +324,7 @@ impl Words<'_> {
         }
 
         for at in (from.saturating_sub(3)..from).rev() {
-            let word = self.list[at];
+            let word = self.word(at);
             if !self.is_close(at + 1) {
                 if word.is_in(SETTING_LABEL) {
                     return true;
@@ -341,7 +337,7 @@ impl Words<'_> {
         }
         (to..self.list.len().min(to + 3))
             .take_while(|&at| self.is_close(at) || self.glue(at).trim() == ":")
-            .any(|at| self.list[at].is_in(SETTING_AFTER))
+            .any(|at| self.word(at).is_in(SETTING_AFTER))
     }
 }
 
@@ -359,7 +355,7 @@ impl Phrase {
             Sense::Eof => is_head() && !words.is_setting(at, end) && !words.has_place(at, end),
             Sense::Name => is_head() && words.is_identifier(at, end),
             Sense::Capitals => {
-                is_head() && words.list[at].text.chars().all(|c| c.is_ascii_uppercase())
+                is_head() && words.word(at).text.bytes().all(|byte| byte.is_ascii_uppercase())
             }
         };
         counts.then_some(end)
@@ -394,7 +390,7 @@ const LONGEST_GAP: usize = 8;
 
 /// Returns whether the word is a filler or an amount: "the deadline of 5s has passed".
 fn adds_nothing(word: &Word<'_>) -> bool {
-    word.is_in(FILLERS) || word.text.starts_with(|c: char| c.is_ascii_digit())
+    word.is_in(FILLERS) || word.is_number()
 }
 
 #[cfg(test)]

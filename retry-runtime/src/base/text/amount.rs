@@ -2,14 +2,16 @@
 
 use core::time::Duration;
 
+use crate::base::text::words::{cut, find, is_word_char, starts};
+
 /// The units of time with their names: so many seconds, divided by so many.
-const UNITS: [(&[&str], u32, u32); 6] = [
-    (&["µs", "μs", "us", "microsecond", "microseconds"], 1, 1_000_000),
-    (&["ms", "millis", "msec", "msecs", "millisecond", "milliseconds"], 1, 1_000),
-    (&["s", "sec", "secs", "second", "seconds"], 1, 1),
-    (&["m", "min", "mins", "minute", "minutes"], 60, 1),
-    (&["h", "hr", "hrs", "hour", "hours"], 3_600, 1),
-    (&["d", "day", "days"], 86_400, 1),
+const UNITS: [(&str, u32, u32); 6] = [
+    ("µs μs us microsecond microseconds", 1, 1_000_000),
+    ("ms millis msec msecs millisecond milliseconds", 1, 1_000),
+    ("s sec secs second seconds", 1, 1),
+    ("m min mins minute minutes", 60, 1),
+    ("h hr hrs hour hours", 3_600, 1),
+    ("d day days", 86_400, 1),
 ];
 
 /// A number with or without a fraction, as seconds; one beyond `u64` saturates.
@@ -35,17 +37,17 @@ pub(crate) fn time(text: &str) -> Option<(Duration, &str)> {
         (total, unit, rest) = (total.saturating_add(more), smaller, behind);
     }
     // "8s4", "8s_max"
-    (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some((total, rest))
+    (!starts(rest, is_word_char)).then_some((total, rest))
 }
 
 /// A number with a unit: its time, the place of the unit among all, and the text behind it.
 fn part(text: &str) -> Option<(Duration, usize, &str)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let number = number(&text[..digits])?;
-    let named = text[digits..].trim_start_matches(' ');
-    let (name, rest) =
-        named.split_at(named.find(|c: char| !c.is_alphabetic()).unwrap_or(named.len()));
-    let is_named = |names: &[&str]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+    let digits = find(text, 0, |c| !c.is_ascii_digit() && c != '.');
+    let number = number(cut(text, 0, digits))?;
+    let begin = find(text, digits, |c| c != ' ');
+    let end = find(text, begin, |c| !c.is_alphabetic());
+    let (name, rest) = (cut(text, begin, end), cut(text, end, text.len()));
+    let is_named = |names: &str| names.split(' ').any(|one| one.eq_ignore_ascii_case(name));
     let unit = UNITS.iter().position(|(names, ..)| is_named(names))?;
     let (_, times, per) = UNITS[unit];
     Some((number.saturating_mul(times) / per, unit, rest))

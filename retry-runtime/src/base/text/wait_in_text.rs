@@ -3,30 +3,20 @@
 use core::time::Duration;
 
 use crate::base::text::amount::time;
-use crate::base::text::words::{Quoted, Word, Words, is_word_char};
+use crate::base::text::words::{Quoted, Word, Words, cut, find, has, is_word_char};
 
 /// The words that announce a wait.
-const ANNOUNCING: &[&str] = &["try", "retry", "retried", "wait", "available"];
+const ANNOUNCING: &str = "try retry retried wait available";
 /// The words directly before a wait. After "wait", none is needed.
-const BEFORE: &[&str] = &["in", "after", "for"];
+const BEFORE: &str = "in after for";
 /// The words that report a time that has passed: "retry failed after 30s".
-const PAST: &[&str] = &[
-    "failed",
-    "timed",
-    "expired",
-    "gave",
-    "aborted",
-    "exceeded",
-    "exhausted",
-    "reached",
-    "stopped",
-    "elapsed",
-    "ended",
-];
+#[rustfmt::skip]
+const PAST: &str =
+    "failed timed expired gave aborted exceeded exhausted reached stopped elapsed ended";
 /// The words directly before "wait" and the like that make it a sum or a setting.
-const MEASURING: &[&str] = &["total", "max", "maximum"];
+const MEASURING: &str = "total max maximum";
 /// The words before "available" that make it a report. The last one ends "isn't".
-const NEGATIONS: &[&str] = &["no", "not", "t"];
+const NEGATIONS: &str = "no not t";
 /// The most characters between the word that announces a wait and the wait.
 const LONGEST_WINDOW: usize = 60;
 
@@ -41,13 +31,14 @@ pub(crate) fn wait_in_text(text: &str) -> Option<Duration> {
 impl Words<'_> {
     /// Returns the wait that begins at this word, if the words before it announce one.
     fn wait_at(&self, at: usize, is_cut: bool) -> Option<Duration> {
-        let number = self.list[at];
+        let number = self.word(at);
         if !number.is_number() || number.quoted == Quoted::Name || !self.is_announced(at) {
             return None;
         }
-        let (wait, rest) = time(&self.text[number.start..])?;
-        let next = rest.trim_start().split(|c| !is_word_char(c)).next();
-        let is_past = next.is_some_and(|next| next.eq_ignore_ascii_case("ago"));
+        let (wait, rest) = time(cut(self.text, number.start, self.text.len()))?;
+        let rest_of_text = rest.trim_start();
+        let next = cut(rest_of_text, 0, find(rest_of_text, 0, |c| !is_word_char(c)));
+        let is_past = next.eq_ignore_ascii_case("ago");
         // The rest of a unit may be missing: `8m` of `8ms`.
         let is_whole = !(is_cut && rest.is_empty());
         (is_whole && !is_past).then_some(wait)
@@ -55,35 +46,35 @@ impl Words<'_> {
 
     /// Returns whether the words before a number announce a wait, in the same sentence.
     fn is_announced(&self, at: usize) -> bool {
-        let (before, start) = (at - 1, self.list[at].start);
+        let (before, start) = (at - 1, self.word(at).start);
         let is_plain = |c: char| c.is_whitespace() || ":=~(_\"'`".contains(c);
         // `lock_wait=5s` is a setting.
-        let is_measure = |at: usize| self.is_close(at) && self.list[at - 1].is_in(MEASURING);
+        let is_measure = |at: usize| self.is_close(at) && self.word(at - 1).is_in(MEASURING);
         let announces = |at: usize| {
-            self.list[at].is_in(ANNOUNCING) && !self.is_joined(at) && !(at > 0 && is_measure(at))
+            self.word(at).is_in(ANNOUNCING) && !self.is_joined(at) && !(at > 0 && is_measure(at))
         };
         if !self.glue(at).chars().all(is_plain) {
             return false;
         }
-        if !self.list[before].is_in(BEFORE) {
-            return self.list[before].is("wait") && announces(before);
+        if !self.word(before).is_in(BEFORE) {
+            return self.word(before).is("wait") && announces(before);
         }
         let is_near = |&at: &usize| {
-            let between = &self.text[self.list[at].end..start];
+            let between = cut(self.text, self.word(at).end, start);
             between.chars().count() <= LONGEST_WINDOW
-                && self.list[at].part == self.list[before].part
-                && ![". ", "! ", "? "].iter().any(|end| between.contains(end))
+                && self.word(at).part == self.word(before).part
+                && !". |! |? ".split('|').any(|end| has(between, end))
         };
-        let decides = |&at: &usize| announces(at) || self.list[at].is_in(PAST);
+        let decides = |&at: &usize| announces(at) || self.word(at).is_in(PAST);
         // "not available for 8s", "failed at try 3 after 8s".
         let reports = |at: usize| {
-            if self.list[at].is("available") {
-                (0..at).rev().take_while(is_near).any(|at| self.list[at].is_in(NEGATIONS))
+            if self.word(at).is("available") {
+                (0..at).rev().take_while(is_near).any(|at| self.word(at).is_in(NEGATIONS))
             } else {
                 self.list[at..before].iter().any(Word::is_number)
             }
         };
-        let asks = |at| announces(at) && (self.list[before].is("in") || !reports(at));
+        let asks = |at| announces(at) && (self.word(before).is("in") || !reports(at));
         (0..before).rev().take_while(is_near).find(decides).is_some_and(asks)
     }
 }

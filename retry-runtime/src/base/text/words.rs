@@ -39,16 +39,19 @@ pub(crate) enum Quoted {
 }
 
 impl Word<'_> {
+    #[inline(never)]
     pub(crate) fn is(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }
 
-    pub(crate) fn is_in(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
+    /// Returns whether it is one of these words, which are separated by spaces.
+    #[inline(never)]
+    pub(crate) fn is_in(&self, words: &str) -> bool {
+        words.split(' ').any(|word| self.is(word))
     }
 
     pub(crate) fn is_number(&self) -> bool {
-        self.text.starts_with(|c: char| c.is_ascii_digit())
+        starts(self.text, |c| c.is_ascii_digit())
     }
 }
 
@@ -68,32 +71,53 @@ impl<'a> Words<'a> {
         let text = &text[..end];
 
         let mut list = Vec::new();
-        let mut at = 0;
         let mut no_scheme_before = 0;
-        while let Some(skipped) = text[at..].find(is_word_char) {
-            let start = at + skipped;
-            if let Some(end) = address_end(text, start, &mut no_scheme_before) {
-                at = end;
-                continue;
+        let mut start = find(text, 0, is_word_char);
+        while start < text.len() {
+            let address = address_end(text, start, &mut no_scheme_before);
+            let end = address.unwrap_or_else(|| find(text, start, |c| !is_word_char(c)));
+            if address.is_none() {
+                split_identifier(text, start, end, &mut list);
             }
-            let run = &text[start..];
-            let end = start + run.find(|c| !is_word_char(c)).unwrap_or(run.len());
-            split_identifier(text, start, end, &mut list);
-            at = end;
+            start = find(text, end, is_word_char);
         }
         mark_parts(text, &mut list);
         mark_quotations(text, &mut list);
         Self { text, list }
     }
 
+    // The functions below are small, and called at many places: inlined, or with a panic at each place,
+    // they would be a large part of a program.
+
+    /// The word at a place; one that is empty if there is none.
+    #[inline(never)]
+    pub(crate) fn word(&self, at: usize) -> &Word<'a> {
+        const NONE: &Word<'_> = &Word { text: "", start: 0, end: 0, part: 0, quoted: Quoted::No };
+
+        self.list.get(at).unwrap_or(NONE)
+    }
+
+    /// The text before this word.
+    #[inline(never)]
+    pub(crate) fn before(&self, at: usize) -> &'a str {
+        cut(self.text, 0, self.word(at).start)
+    }
+
+    /// The text behind this word.
+    #[inline(never)]
+    pub(crate) fn after(&self, at: usize) -> &'a str {
+        cut(self.text, self.word(at).end, self.text.len())
+    }
+
     /// The text between this word and the one before it.
+    #[inline(never)]
     pub(crate) fn glue(&self, at: usize) -> &'a str {
         step();
-        let before = if at == 0 { 0 } else { self.list[at - 1].end };
-        self.list.get(at).map_or("", |word| &self.text[before..word.start])
+        cut(self.text, self.word(at.wrapping_sub(1)).end, self.word(at).start)
     }
 
     /// Returns whether this word follows the one before it in the same sentence.
+    #[inline(never)]
     pub(crate) fn is_close(&self, at: usize) -> bool {
         self.glue(at)
             .chars()
@@ -101,38 +125,69 @@ impl<'a> Words<'a> {
     }
 
     /// Returns whether this word and the one before it are parts of one identifier.
+    #[inline(never)]
     pub(crate) fn is_joined(&self, at: usize) -> bool {
         at > 0 && at < self.list.len() && matches!(self.glue(at), "" | "_")
     }
 }
 
+#[inline(never)]
 pub(crate) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
+}
+
+/// The part of a text; nothing if it has none there.
+#[inline(never)]
+pub(crate) fn cut(text: &str, from: usize, to: usize) -> &str {
+    text.get(from..to).unwrap_or_default()
+}
+
+/// Returns whether the text contains a part, which is short and not empty.
+#[inline(never)]
+pub(crate) fn has(text: &str, part: &str) -> bool {
+    text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
+}
+
+/// Returns whether the text begins with such a character.
+#[inline(never)]
+pub(crate) fn starts(text: &str, is: fn(char) -> bool) -> bool {
+    text.starts_with(is)
+}
+
+/// Returns whether the text ends with such a character.
+#[inline(never)]
+pub(crate) fn ends(text: &str, is: fn(char) -> bool) -> bool {
+    text.ends_with(is)
+}
+
+/// Returns where the first such character is, from a place on; the end if there is none.
+#[inline(never)]
+pub(crate) fn find(text: &str, from: usize, is: fn(char) -> bool) -> usize {
+    cut(text, from, text.len()).find(is).map_or(text.len(), |at| from + at)
 }
 
 /// The end of the address that begins at `start`; `None` if none begins there. No scheme begins
 /// before `no_scheme_before`: the words of `a-b-c` are followed by the same character.
 fn address_end(text: &str, start: usize, no_scheme_before: &mut usize) -> Option<usize> {
-    let rest = &text[start..];
+    let before = cut(text, 0, start);
     let has_scheme = start >= *no_scheme_before && {
-        let is_of_scheme = |c: char| {
+        *no_scheme_before = find(text, start, |c| {
             step();
-            c.is_ascii_alphanumeric() || matches!(c, '+' | '-')
-        };
-        let scheme = rest.find(|c| !is_of_scheme(c)).unwrap_or(rest.len());
-        *no_scheme_before = start + scheme;
-        rest[scheme..].starts_with("://")
+            !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-')
+        });
+        cut(text, *no_scheme_before, text.len()).starts_with("://")
     };
-    let is_path = text[..start].strip_suffix('/').is_some_and(|before| {
-        before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || "\"'`(<".contains(c))
+    let is_path = before.strip_suffix('/').is_some_and(|before| {
+        before.is_empty() || ends(before, |c| c.is_whitespace() || "\"'`(<".contains(c))
     });
     // A closing tag is not a path.
-    let is_tag = text[..start].ends_with("</");
+    let is_tag = before.ends_with("</");
     if !has_scheme && (!is_path || is_tag) {
         return None;
     }
-    let ends = |c: char| c.is_whitespace() || matches!(c, ')' | '>' | '"' | '\'' | '`' | '<');
-    Some(start + rest.find(ends).unwrap_or(rest.len()))
+    Some(find(text, start, |c| {
+        c.is_whitespace() || matches!(c, ')' | '>' | '"' | '\'' | '`' | '<')
+    }))
 }
 
 /// `ERR_TIMED_OUT` → ERR TIMED OUT, `HTTPServerError` → HTTP Server Error.
@@ -142,7 +197,7 @@ fn split_identifier<'a>(text: &'a str, start: usize, end: usize, list: &mut Vec<
     let mut push = |from: usize, to: usize| {
         if from < to {
             list.push(Word {
-                text: &text[from..to],
+                text: cut(text, from, to),
                 start: from,
                 end: to,
                 part: 0,
@@ -175,12 +230,12 @@ fn mark_parts(text: &str, list: &mut [Word<'_>]) {
     let mut part = 0;
     let mut before = 0;
     for word in list {
-        let glue = &text[before..word.start];
-        let ends = |(at, c): (usize, char)| {
-            matches!(c, ';' | '\n')
-                || (c == ':' && glue[at + 1..].starts_with(|c: char| c.is_whitespace()))
-        };
-        part += glue.char_indices().filter(|&place| ends(place)).count();
+        let mut glue = cut(text, before, word.start).chars();
+        while let Some(c) = glue.next() {
+            let ends =
+                matches!(c, ';' | '\n') || c == ':' && starts(glue.as_str(), char::is_whitespace);
+            part += usize::from(ends);
+        }
         word.part = part;
         before = word.end;
     }
@@ -196,41 +251,43 @@ fn mark_quotations(text: &str, list: &mut [Word<'_>]) {
     let mut unclosed = Vec::new();
     while let Some((open, close)) = next_quotation(text, at, &mut unclosed) {
         while words.next_if(|word| word.end <= open).is_some() {}
-        let quoted = match text[..open].trim_end().chars().next_back() {
+        let introduction = cut(text, 0, open).trim_end();
+        let quoted = match introduction.chars().next_back() {
             Some(',') => before,
-            Some(c) if c.is_alphanumeric() && !introduces_statement(&text[..open]) => Quoted::Name,
+            Some(c) if c.is_alphanumeric() && !introduces_statement(introduction) => Quoted::Name,
             _ => Quoted::Statement,
         };
         while let Some(word) = words.next_if(|word| word.start < close) {
             word.quoted = quoted;
         }
         before = quoted;
-        at = close + text[close..].chars().next().map_or(1, char::len_utf8);
+        at = close + cut(text, close, text.len()).chars().next().map_or(1, char::len_utf8);
     }
 }
 
 /// The next quotation from `at` on: where its marks stand.
 fn next_quotation(text: &str, at: usize, unclosed: &mut Vec<char>) -> Option<(usize, usize)> {
     let is_inside_word = |mark: usize, len: usize| {
-        let is_word = |c: char| c.is_alphanumeric();
-        text[..mark].ends_with(is_word) && text[mark + len..].starts_with(is_word)
+        ends(cut(text, 0, mark), char::is_alphanumeric)
+            && starts(cut(text, mark + len, text.len()), char::is_alphanumeric)
     };
     let mut from = at;
     loop {
-        let (skipped, mark) = text[from..].char_indices().find(|(_, c)| closing(*c).is_some())?;
-        let open = from + skipped;
+        let open = find(text, from, |c| closing(c).is_some());
+        let mark = cut(text, open, text.len()).chars().next()?;
         let inside = open + mark.len_utf8();
         from = inside;
         // "couldn't", "users' data": no quotation begins behind a letter.
-        let is_apostrophe = mark == '\'' && text[..open].ends_with(char::is_alphanumeric);
+        let is_apostrophe = mark == '\'' && ends(cut(text, 0, open), char::is_alphanumeric);
         if is_apostrophe || unclosed.contains(&mark) {
             continue;
         }
         let closes = closing(mark)?;
-        let close =
-            text[inside..].char_indices().map(|(at, c)| (inside + at, c)).find(|&(at, c)| {
-                c == closes && !is_inside_word(at, c.len_utf8()) && !text[..at].ends_with('\\')
-            });
+        let inner = cut(text, inside, text.len()).char_indices();
+        let close = inner.map(|(at, c)| (inside + at, c)).find(|&(at, c)| {
+            let is_escaped = || cut(text, 0, at).ends_with('\\');
+            c == closes && !is_inside_word(at, c.len_utf8()) && !is_escaped()
+        });
         if let Some((close, _)) = close {
             return Some((open, close));
         }
@@ -252,12 +309,8 @@ const fn closing(open: char) -> Option<char> {
 
 /// Returns whether the quotation after `before` is a statement: `error "…"`.
 fn introduces_statement(before: &str) -> bool {
-    const VERBS: [&str; 9] =
-        ["error", "exception", "message", "reason", "returned", "replied", "said", "says", "with"];
-    let before = before.trim_end();
-    let last = before.rfind(|c: char| !c.is_alphanumeric()).map_or(before, |at| {
-        let word = at + before[at..].chars().next().map_or(1, char::len_utf8);
-        &before[word..]
-    });
-    VERBS.iter().any(|verb| last.eq_ignore_ascii_case(verb))
+    #[rustfmt::skip]
+    const VERBS: &str = "error exception message reason returned replied said says with";
+    let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    VERBS.split(' ').any(|verb| last.eq_ignore_ascii_case(verb))
 }

@@ -10,23 +10,22 @@ use crate::classify::Class;
 /// Phrases of a refused connection and of a failed name lookup, in the notation of `FAILURES`.
 #[rustfmt::skip]
 const CONNECTING: &[&str] = &[
-    "connection ~ refused", "connection refused error", "econnrefused", "connect econnrefused",
-    "no connection could be made", "actively refused", "os error : 10061",
-    "tcp connect error", "client error : connect",
+    "connection ~ refused|connection refused error|econnrefused|connect econnrefused|\
+    no connection could be made|actively refused|os error : 10061|tcp connect error|\
+    client error : connect",
     // Name resolution.
-    "dns error", "dns failure", "dns lookup failed", "failed to lookup address",
-    "failed to resolve host", "could not resolve host", "couldn t resolve host",
-    "could not resolve proxy", "could not translate host name", "name ~ not resolved", "no such host",
-    "unknown host", "host not found", "name or service not known",
-    "nodename nor servname provided", "temporary failure in name resolution",
-    "name resolution failed", "getaddrinfo enotfound", "getaddrinfo eai again", "eai again",
+    "dns error|dns failure|dns lookup failed|failed to lookup address|failed to resolve host|\
+    could not resolve host|couldn t resolve host|could not resolve proxy|\
+    could not translate host name|name ~ not resolved|no such host|unknown host|host not found|\
+    name or service not known|nodename nor servname provided|temporary failure in name resolution|\
+    name resolution failed|getaddrinfo enotfound|getaddrinfo eai again|eai again",
     // curl, by its exit codes.
-    "curl : 5 : could not resolve", "curl : 6 : could not resolve", "curl : 7 : failed to connect to",
-    "couldn t connect to server",
+    "curl : 5 : could not resolve|curl : 6 : could not resolve|curl : 7 : failed to connect to|\
+    couldn t connect to server",
 ];
 
 /// Words of a failure that another party reports: it has received the request.
-const REPORTED: &[&str] = &["upstream", "rpc error", "bad gateway"];
+const REPORTED: &str = "upstream|rpc error|bad gateway";
 
 /// Returns whether the request was certainly not sent, by this text.
 pub(super) fn is_connect(words: &Words<'_>, findings: &[Finding]) -> bool {
@@ -35,9 +34,11 @@ pub(super) fn is_connect(words: &Words<'_>, findings: &[Finding]) -> bool {
     // For each word, the end of the phrases that begin there or before.
     let reaches: Vec<_> = (0..words.list.len())
         .map(|at| {
-            let phrases: &[&str] = if at < begin { &[] } else { CONNECTING };
-            let ends = phrases.iter().filter_map(|phrase| words.phrase_end(phrase, at));
-            furthest = ends.fold(furthest, usize::max);
+            if at >= begin {
+                let ends = CONNECTING.iter().flat_map(|phrases| phrases.split('|'));
+                let ends = ends.filter_map(|phrase| words.phrase_end(phrase, at));
+                furthest = ends.fold(furthest, usize::max);
+            }
             furthest
         })
         .collect();
@@ -45,7 +46,7 @@ pub(super) fn is_connect(words: &Words<'_>, findings: &[Finding]) -> bool {
         step();
         finding.to <= reaches[finding.from]
     };
-    let begins = |&reach: &usize| reach > 0 && words.list[begin].quoted == Quoted::No;
+    let begins = |&reach: &usize| reach > 0 && words.word(begin).quoted == Quoted::No;
     reaches.get(begin).is_some_and(begins)
         && findings.iter().all(is_covered)
         && !words.text.trim().contains('\n')
@@ -64,7 +65,7 @@ fn denies(words: &Words<'_>, findings: &[Finding]) -> bool {
         Meaning::Failure { class, .. } => class != Class::NETWORK,
         Meaning::Refusal { .. } | Meaning::ClientError => true,
     };
-    let is_reported = |at: usize| REPORTED.iter().any(|it| words.phrase_end(it, at).is_some());
+    let is_reported = |at: usize| REPORTED.split('|').any(|it| words.phrase_end(it, at).is_some());
     findings.iter().any(is_other)
         || (0..words.list.len()).any(|at| words.status_at(at).is_some() || is_reported(at))
 }
@@ -72,9 +73,8 @@ fn denies(words: &Words<'_>, findings: &[Finding]) -> bool {
 impl Words<'_> {
     /// The first word behind "exit status 7", which shells and commands put before a message.
     fn after_exit_status(&self) -> usize {
-        let is = |at: usize, text: &[&str]| self.list.get(at).is_some_and(|word| word.is_in(text));
-        let begins = is(0, &["exit"]) && is(1, &["status", "code"]);
-        let number = self.list.get(2).is_some_and(|word| word.text.parse::<u8>().is_ok());
+        let begins = self.word(0).is("exit") && self.word(1).is_in("status code");
+        let number = self.word(2).text.parse::<u8>().is_ok();
         if begins && number { 3 } else { 0 }
     }
 }

@@ -28,12 +28,13 @@ mod rejected;
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use retry_rules::BreakerConfig;
 
-use self::outcomes::Counters;
-use self::packed_state::Mode;
+use self::outcomes::{Counters, Report};
+use self::packed_state::{Mode, Tag};
 use self::probes::Probes;
 use self::remote_state::ProbeLoan;
 use self::stages::Stages;
@@ -117,12 +118,23 @@ pub struct CircuitBreaker {
     /// The moment of the report that set `held_until`.
     #[cfg(feature = "testing")]
     held_at: AtomicU64,
+    /// The same for all breakers.
+    machine: &'static Machine,
     pub(super) name: Name,
     config: BreakerConfig,
     counters: Counters,
     listeners: Listeners<OnTransition>,
     waiters: Waiters,
     inner: CacheLine<Mutex<LockedState>>,
+}
+
+/// The functions of a breaker that is not closed, or fails. A call that may have a breaker reaches them
+/// only through it: a program that creates no breaker does not contain them.
+struct Machine {
+    report: fn(&CircuitBreaker, Tag, Report<'_>),
+    admit: for<'b> fn(&'b CircuitBreaker, PackedState, StagePass) -> Result<Permit<'b>, Rejected>,
+    until_probed: fn(&CircuitBreaker, Option<StagePass>) -> Option<Duration>,
+    hold: fn(&CircuitBreaker, Duration),
 }
 
 type OnTransition = dyn Fn(&Transition) + Send + Sync;

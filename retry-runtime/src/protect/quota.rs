@@ -51,6 +51,11 @@ pub struct RetryQuota {
     /// The time up to which refill has been added, as a [`clock_nanos`] time.
     filled_until: AtomicU64,
     config: QuotaConfig,
+    // A call that may have a quota reaches these only through it: a program that creates no quota does
+    // not contain them.
+    pays: fn(&Self, Class) -> Option<u32>,
+    puts: fn(&Self, u32),
+    leaves: fn(&Self),
     pub(super) name: Name,
     /// The recent calls; present once one has ended, if retries are bounded by a share of them.
     recent: OnceLock<Box<Recent>>,
@@ -59,7 +64,7 @@ pub struct RetryQuota {
 impl RetryQuota {
     /// Like [`try_acquire`](Self::try_acquire), for a retry that may still not be made.
     pub(crate) fn reserve(&self, class: Class) -> Option<Reservation<'_>> {
-        self.try_acquire(class).map(|cost| Reservation { quota: self, cost })
+        (self.pays)(self, class).map(|cost| Reservation { quota: self, cost })
     }
 
     /// A call's first attempt has ended, and the call counts for the share.
@@ -90,7 +95,7 @@ impl RetryQuota {
     /// Returns the place in the share of a retry that is not made.
     fn leave_share(&self) {
         if self.config.get_share().is_some() {
-            self.recent().cancel();
+            (self.leaves)(self);
         }
     }
 
@@ -129,7 +134,7 @@ impl RetryQuota {
             self.filled_until.compare_exchange(since, until, Ordering::Relaxed, Ordering::Relaxed);
         // Otherwise, another thread has already added the tokens for this time.
         if claim.is_ok() {
-            self.put(due);
+            (self.puts)(self, due);
         }
     }
 
@@ -149,7 +154,7 @@ impl RetryQuota {
 
     // Not inlined: only failures lead here.
     #[cold]
-    fn put(&self, tokens: u32) {
+    fn add(&self, tokens: u32) {
         let capacity = self.config.get_capacity();
         let filled = |held: u32| held.saturating_add(tokens).min(capacity);
         if let Some(level) = self.change(|held| (held < capacity).then(|| filled(held))) {

@@ -12,7 +12,7 @@ use super::stages::Stages;
 use super::streak::Streak;
 use super::waiters::{Waiters, Woken};
 use super::window::{CallCounts, Window};
-use super::{CacheLine, CircuitBreaker, FOR_EVER, LockedState};
+use super::{CacheLine, CircuitBreaker, FOR_EVER, LockedState, Machine};
 use crate::base::const_panic::const_panic;
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
@@ -94,6 +94,12 @@ impl CircuitBreaker {
             held_from: AtomicU64::new(0),
             #[cfg(feature = "testing")]
             held_at: AtomicU64::new(0),
+            machine: &Machine {
+                report: Self::report,
+                admit: Self::admit_limited,
+                until_probed: Self::until_probed,
+                hold: Self::hold_for,
+            },
             name,
             config,
             counters: Counters::new(),

@@ -63,7 +63,7 @@ impl<'a> Permit<'a> {
         if tag.is_closed() {
             breaker.succeed_closed(tag);
         } else {
-            breaker.report(tag, Report::Success);
+            (breaker.machine.report)(breaker, tag, Report::Success);
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn failure(self) {
         let (breaker, tag) = self.into_parts();
-        breaker.report(tag, Report::Failure(None));
+        (breaker.machine.report)(breaker, tag, Report::Failure(None));
     }
 
     /// Reports a [`failure`](Self::failure) with its error: if it opens the breaker, its
@@ -94,7 +94,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn failure_with(self, error: &dyn fmt::Display) {
         let (breaker, tag) = self.into_parts();
-        breaker.report(tag, Report::Failure(Some(error)));
+        (breaker.machine.report)(breaker, tag, Report::Failure(Some(error)));
     }
 
     /// Reports that the server has asked callers to wait. If the breaker is configured to
@@ -118,7 +118,7 @@ impl<'a> Permit<'a> {
         // Held before the report, which may free the slot of a probe and wake a caller.
         self.hold(wait);
         let (breaker, tag) = self.into_parts();
-        breaker.report(tag, Report::Held);
+        (breaker.machine.report)(breaker, tag, Report::Held);
     }
 
     /// Returns whether the breaker is configured to hold calls.
@@ -138,7 +138,7 @@ impl<'a> Permit<'a> {
     #[cold]
     pub(crate) fn held_elsewhere(self) {
         let (breaker, tag) = self.into_parts();
-        breaker.report(tag, Report::HeldElsewhere);
+        (breaker.machine.report)(breaker, tag, Report::HeldElsewhere);
     }
 
     /// Reports no outcome: the call was cancelled, cut short, or never made. If it took longer than
@@ -154,7 +154,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn forgive(self) {
         let (breaker, tag) = self.into_parts();
-        breaker.report(tag, Report::Neither);
+        (breaker.machine.report)(breaker, tag, Report::Neither);
     }
 
     #[inline]
@@ -172,7 +172,7 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let panics = std::thread::panicking();
         let report = if panics { Report::Failure(None) } else { Report::Neither };
-        self.breaker.report(self.tag, report);
+        (self.breaker.machine.report)(self.breaker, self.tag, report);
     }
 }
 

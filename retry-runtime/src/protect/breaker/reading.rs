@@ -63,13 +63,17 @@ impl CircuitBreaker {
     /// ```
     #[inline]
     pub fn until_admits(&self) -> Option<Duration> {
-        if self.packed().is_closed() { Some(Duration::ZERO) } else { self.until_probed(None) }
+        if self.packed().is_closed() {
+            Some(Duration::ZERO)
+        } else {
+            (self.machine.until_probed)(self, None)
+        }
     }
 
     /// Returns how long until a waiting call, whose last refusal has left a `pass`, is to try
     /// again. Each stage refuses it once at most.
     pub(crate) fn until_may_try(&self, pass: StagePass) -> Option<Duration> {
-        self.until_probed(Some(pass))
+        (self.machine.until_probed)(self, Some(pass))
     }
 
     /// Returns whether a call that has failed may be retried after a wait of its own. In a stage,
@@ -101,7 +105,7 @@ impl CircuitBreaker {
     }
 
     #[cold]
-    fn until_probed(&self, waiting: Option<StagePass>) -> Option<Duration> {
+    pub(super) fn until_probed(&self, waiting: Option<StagePass>) -> Option<Duration> {
         if self.observes() {
             return Some(Duration::ZERO);
         }

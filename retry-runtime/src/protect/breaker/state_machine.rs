@@ -50,7 +50,7 @@ impl CircuitBreaker {
             self.note_call();
         }
         if !packed.admits_all() {
-            return self.acquire_limited(packed, pass());
+            return (self.machine.admit)(self, packed, pass());
         }
         if packed.mode() == Mode::Timed {
             return self.acquire_timed(packed);
@@ -68,8 +68,7 @@ impl CircuitBreaker {
 
     /// The admission to a breaker that is not closed, or that holds calls.
     #[cold]
-    #[inline(never)]
-    fn acquire_limited(
+    pub(super) fn admit_limited(
         &self,
         packed: PackedState,
         pass: StagePass,
@@ -203,7 +202,7 @@ impl CircuitBreaker {
         self.streak.clear(tag.generation());
     }
 
-    #[inline(never)]
+    /// Counts the outcome of a call.
     pub(super) fn report(&self, tag: Tag, report: Report<'_>) {
         match (tag.mode(), report) {
             (Mode::Forced | Mode::Open, _) => {}

@@ -134,7 +134,7 @@ impl RetryQuota {
     /// assert_eq!(quota.available(), 500);
     /// ```
     pub fn release(&self, cost: u32) {
-        self.put(cost);
+        (self.puts)(self, cost);
     }
 
     /// Returns all that a retry took, because it was not made: its tokens, and its place in a
@@ -155,7 +155,7 @@ impl RetryQuota {
     pub fn cancel(&self, cost: u32) {
         if cost > 0 {
             self.leave_share();
-            self.put(cost);
+            (self.puts)(self, cost);
         }
     }
 
@@ -193,7 +193,7 @@ impl RetryQuota {
     pub fn refund(&self) {
         self.call_ended();
         if self.level() < self.config.get_capacity() {
-            self.put(self.config.get_success_refund());
+            (self.puts)(self, self.config.get_success_refund());
         }
     }
 
@@ -218,7 +218,7 @@ impl RetryQuota {
     /// assert_eq!(quota.available(), 500);
     /// ```
     pub fn reset(&self) {
-        self.put(self.config.get_capacity());
+        (self.puts)(self, self.config.get_capacity());
     }
 
     /// Returns the name that appears in events.
@@ -248,6 +248,9 @@ impl RetryQuota {
             tokens: AtomicU32::new(config.get_capacity()),
             reported: AtomicBool::new(false),
             filled_until: AtomicU64::new(0),
+            pays: Self::try_acquire,
+            puts: Self::add,
+            leaves: |quota| quota.recent().cancel(),
             config,
             name,
             recent: OnceLock::new(),

@@ -42,13 +42,13 @@ impl CircuitBreaker {
     /// ```
     pub fn hold(&self, wait: Duration) {
         match self.config.get_hold() {
-            Some(max) if !wait.is_zero() => self.hold_for(wait.min(max)),
+            Some(max) if !wait.is_zero() => (self.machine.hold)(self, wait.min(max)),
             _ => {}
         }
     }
 
     #[cold]
-    fn hold_for(&self, span: Duration) {
+    pub(in crate::protect::breaker) fn hold_for(&self, span: Duration) {
         let now = clock_nanos::now();
         let until = now.saturating_add(clock::nanos_of(span)).min(FOR_EVER - 1);
         if self.packed().is_held() && until <= self.held_until.load(Ordering::Relaxed) {

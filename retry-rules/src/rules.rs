@@ -36,7 +36,7 @@ impl Rule {
 
     /// Returns what is wrong and what to write instead, as worded for the attribute.
     pub const fn message(self) -> &'static str {
-        self.row().message
+        Self::MESSAGES[self as usize]
     }
 
     /// Returns the message in the style of the settings.

@@ -18,7 +18,7 @@ use crate::quota::QuotaConfig;
 /// assert!(error.to_string().contains("at least 1"));
 /// assert!(error.fields().contains(Field::Attempts));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Invalid {
     broken: Rules,
 }

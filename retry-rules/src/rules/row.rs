@@ -6,8 +6,6 @@ use super::messages::{Number, Part};
 /// A rule in the table.
 pub(super) struct Row {
     pub(super) fields: &'static [Field],
-    /// The message as worded for the attribute, for `const` panics.
-    pub(super) message: &'static str,
     pub(super) parts: &'static [Part],
     pub(super) numbers: &'static [Number],
 }
@@ -60,10 +58,14 @@ macro_rules! rules {
             /// All rules, in the order in which they are reported.
             pub const ALL: &'static [Self] = &[$($( Self::$Rule, )+)+];
 
+            /// The messages as worded for the attribute, for `const` panics. Apart, so that a program
+            /// that words no message in another style does not contain the rows.
+            pub(super) const MESSAGES: &'static [&'static str] =
+                &[$($( concat!($( attribute!($part) ),+), )+)+];
+
             pub(super) const ROWS: &'static [Row] = &[$($(
                 Row {
                     fields: &[$( field::$section::$field, )+],
-                    message: concat!($( attribute!($part) ),+),
                     parts: &[$( part!($section $part), )+],
                     numbers: &[$($( number!($section $number), )+)?],
                 },

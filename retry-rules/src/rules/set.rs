@@ -5,7 +5,7 @@
 macro_rules! set {
     ($(#[$docs:meta])* pub struct $Set:ident of $Element:ident;) => {
         $(#[$docs])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $Set(u64);
 
         const _: () = assert!($Element::ALL.len() <= u64::BITS as usize, "a bit for each");

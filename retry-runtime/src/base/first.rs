@@ -1,7 +1,5 @@
 //! [`First`]: for reports that are made once per subject, not at each call.
 
-use core::hash::Hash;
-use std::collections::HashSet;
 use std::sync::Mutex;
 
 use crate::base::sync::unpoisoned;
@@ -9,24 +7,25 @@ use crate::base::sync::unpoisoned;
 /// The number of subjects that are remembered, so that names made at runtime do not use up memory.
 const CAPACITY: usize = 4_096;
 
-/// The subjects reported so far. At the capacity, each new one replaces any other, which may be
-/// reported once more.
-pub(crate) struct First<T>(Mutex<Option<HashSet<T>>>);
+/// The subjects reported so far, in order. At the capacity, each new one replaces a neighbour, which
+/// may be reported once more.
+pub(crate) struct First<T>(Mutex<Vec<T>>);
 
-impl<T: Hash + Eq + Clone> First<T> {
+impl<T: Ord> First<T> {
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(None))
+        Self(Mutex::new(Vec::new()))
     }
 
     /// Returns whether this subject is seen for the first time.
     pub(crate) fn is_first(&self, subject: T) -> bool {
         let mut reported = unpoisoned(self.0.lock());
-        let reported = reported.get_or_insert_default();
-        if reported.len() >= CAPACITY && !reported.contains(&subject) {
-            let any = reported.iter().next().cloned();
-            any.map(|any| reported.remove(&any));
+        let Err(place) = reported.binary_search(&subject) else { return false };
+        if reported.len() < CAPACITY {
+            reported.insert(place, subject);
+        } else {
+            reported[place.min(CAPACITY - 1)] = subject;
         }
-        reported.insert(subject)
+        true
     }
 }
 
@@ -46,6 +45,6 @@ mod tests {
         for subject in 0..10 * CAPACITY {
             first.is_first(subject);
         }
-        assert_eq!(first.0.lock().unwrap().as_ref().unwrap().len(), CAPACITY);
+        assert_eq!(first.0.lock().unwrap().len(), CAPACITY);
     }
 }

@@ -20,9 +20,10 @@ thread_local! {
 
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 fn entropy() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
+    use std::hash::{BuildHasher, Hasher, RandomState};
 
-    RandomState::new().hash_one("jitter")
+    // The hash of nothing, with a random key.
+    RandomState::new().build_hasher().finish()
 }
 
 /// The bits of a number from 0 to 1, of which a browser draws 52 or 53 at random.

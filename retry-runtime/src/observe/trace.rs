@@ -127,29 +127,23 @@ pub(crate) fn emit(event: &Event<'_>) {
     }
 }
 
+/// One event for all warnings, because each place that makes one adds to the size of a program.
 fn warn(warning: Warning<'_>) {
-    let message = warning.message();
+    let (mut name, mut breaker) = (Some(warning.subject().as_str()), None);
+    let (mut rule, mut lists, mut timeout, mut hedge, mut sleep) = (None, None, None, None, None);
     match warning {
-        Warning::InvalidPolicy { name, invalid } => {
-            tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{message}");
+        Warning::InvalidPolicy { invalid, .. } => rule = Some(tracing::field::display(invalid)),
+        Warning::ManyDelayLists { lists: kept, .. } => lists = Some(kept),
+        Warning::TimeoutNotObeyed { timeout: limit, .. } => timeout = Some(millis(limit)),
+        Warning::HedgeNotObeyed { hedge: after, .. } => hedge = Some(millis(after)),
+        Warning::UncountedNotObeyed { .. } => {}
+        Warning::BlocksTasks { wait, .. } | Warning::CannotWait { wait, .. } => {
+            sleep = Some(millis(wait));
         }
-        Warning::ManyDelayLists { name, lists } => {
-            tracing::warn!(target: "retry", name = name.as_str(), lists, "{message}");
-        }
-        Warning::TimeoutNotObeyed { name, timeout } => {
-            tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{message}");
-        }
-        Warning::HedgeNotObeyed { name, hedge } => {
-            tracing::warn!(target: "retry", name = name.as_str(), hedge_ms = millis(hedge), "{message}");
-        }
-        Warning::UncountedNotObeyed { name } => {
-            tracing::warn!(target: "retry", name = name.as_str(), "{message}");
-        }
-        Warning::BlocksTasks { name, wait } | Warning::CannotWait { name, wait } => {
-            tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{message}");
-        }
-        Warning::BreakersFull { breaker } => {
-            tracing::warn!(target: "retry", breaker = breaker.as_str(), "{message}");
-        }
+        Warning::BreakersFull { .. } => breaker = name.take(),
     }
+    tracing::warn!(
+        target: "retry", name, breaker, invalid = rule, lists, timeout_ms = timeout,
+        hedge_ms = hedge, wait_ms = sleep, "{}", warning.message()
+    );
 }

@@ -29,7 +29,7 @@ use crate::outcome::interrupted::Interrupted;
 pub(crate) use crate::base::class::Class;
 pub(crate) use crate::base::hint::Hint;
 pub(crate) use known::KnownError;
-use probe::ErrorView;
+use probe::{Classifier, ErrorView};
 pub use registered::register;
 #[doc(hidden)]
 pub use text::statuses;
@@ -153,6 +153,17 @@ pub trait Classify: Display {
         self.retry_after().map(Hint::Wait)
     }
 
+    /// Returns what determines the class of the error. A known type is viewed from outside: only a
+    /// program that reads a class then contains the function that reads texts.
+    #[doc(hidden)]
+    #[inline]
+    fn __classifier(&self) -> Classifier<'_>
+    where
+        Self: Sized,
+    {
+        Classifier::Own(self)
+    }
+
     /// Returns the error that this one wraps, if it is an [`Error`], for the texts in events.
     #[doc(hidden)]
     fn __source(&self) -> Option<&(dyn Error + 'static)> {
@@ -213,6 +224,10 @@ macro_rules! classify_by_chain {
                 ErrorView::Typed(self).hint(class)
             }
 
+            fn __classifier(&self) -> Classifier<'_> {
+                Classifier::View(ErrorView::Typed(self))
+            }
+
             fn __source(&self) -> Option<&(dyn Error + 'static)> {
                 Error::source(self)
             }
@@ -220,8 +235,20 @@ macro_rules! classify_by_chain {
     )+};
 }
 
-classify_by_chain!(std::io::Error, tokio::time::error::Elapsed, Interrupted);
+classify_by_chain!(std::io::Error, tokio::time::error::Elapsed);
 clients::for_each_client!(classify_by_chain);
+
+// Without a text: a call that reads no error may be cut off.
+#[diagnostic::do_not_recommend]
+impl Classify for Interrupted {
+    fn class(&self) -> Class {
+        self.known_class().unwrap_or_default()
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.held_for()
+    }
+}
 
 /// Contains the rows of clients in the table of known types.
 macro_rules! client_table {
@@ -271,7 +298,7 @@ macro_rules! client_table {
 /// assert_eq!(classify::error(&corrupt), Class::empty());
 /// ```
 pub fn error(error: &(dyn Error + 'static)) -> Class {
-    by_types(error).or_else(|| by_texts(links(error).map(text_of))).unwrap_or_default()
+    by_types(error, refuses).or_else(|| by_texts(None, Some(error))).unwrap_or_default()
 }
 
 /// Returns how long the server asked callers to wait, from the first error in the `source()` chain
@@ -349,11 +376,8 @@ pub(crate) fn is_held(error: &(dyn Error + 'static)) -> bool {
 /// of the errors that it wraps can be inspected.
 pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
     let source = error.source();
-    let texts = || {
-        let inner = source.into_iter().flat_map(links).map(text_of);
-        by_texts(core::iter::once(text_without_bodies(error)).chain(inner))
-    };
-    source.and_then(by_types).or_else(texts).unwrap_or_default()
+    let texts = || by_texts(Some(text_without_bodies(error)), source);
+    source.and_then(|source| by_types(source, refuses)).or_else(texts).unwrap_or_default()
 }
 
 /// Returns the class of a response with this HTTP status code.
@@ -390,10 +414,13 @@ pub(crate) fn display(text: &(impl Display + ?Sized)) -> Class {
 pub(crate) fn links<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    core::iter::successors(Some(error), |&link| {
-        known::inside(link).or_else(|| clients::inside(link)).or_else(|| link.source())
-    })
-    .take(LONGEST_CHAIN)
+    core::iter::successors(Some(error), |link| inside(*link)).take(LONGEST_CHAIN)
+}
+
+/// The error that this one wraps. Apart, because chains are followed in many places.
+#[inline(never)]
+fn inside<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    known::inside(link).or_else(|| clients::inside(link)).or_else(|| link.source())
 }
 
 /// The link as one of the types whose meaning is known, if it is one.
@@ -403,15 +430,19 @@ fn find<'e>(link: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
 
 /// Returns whether a known type determines the class.
 pub(crate) fn is_known(error: &(dyn Error + 'static)) -> bool {
-    by_types(error).is_some()
+    by_types(error, |_| false).is_some()
 }
 
 fn text_of(link: &(dyn Error + 'static)) -> String {
     text_without_bodies(link)
 }
 
-/// Returns the class by the known types of the chain; `None` if there are none.
-fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
+/// Returns the class by the known types of the chain; `None` if there are none. What is inside of the
+/// innermost one may deny that the failure passes.
+fn by_types(
+    error: &(dyn Error + 'static),
+    denies: fn(&(dyn Error + 'static)) -> bool,
+) -> Option<Class> {
     let mut said: Option<(Class, &(dyn Error + 'static))> = None;
     // Set by the error of a client that was connecting. The kind of an `io::Error` says less.
     let mut is_connecting = false;
@@ -436,11 +467,13 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
     let (class, innermost) = said?;
     // `is_connect()` and `Unavailable` are also said of a proxy that wants a password, and of a
     // certificate that a library of another version rejects.
-    let refused = class.contains(Class::NETWORK)
-        && links(innermost)
-            .skip(1)
-            .any(|below| text::read(&text_of(below)) == Some(Class::empty()));
+    let refused = class.contains(Class::NETWORK) && links(innermost).skip(1).any(denies);
     Some(if refused { Class::empty() } else { class.settled() })
+}
+
+/// Returns whether the text of an error says that the failure lasts.
+fn refuses(error: &(dyn Error + 'static)) -> bool {
+    text::read(&text_of(error)) == Some(Class::empty())
 }
 
 /// The class from `outside` of an error of this class, without a failure to connect that the error
@@ -450,9 +483,13 @@ fn connect_around(class: Class, outside: Class, is_connecting: bool) -> Class {
     if is_connecting && passes.contains(class) { outside } else { outside.without_connect() }
 }
 
-/// Returns the class by the texts of a chain, outermost first; `None` if they have none.
-fn by_texts(texts: impl Iterator<Item = String>) -> Option<Class> {
-    let texts: Vec<String> = texts.collect();
+/// Returns the class by the texts of a chain, of which the first one may be known; `None` if they
+/// have none.
+fn by_texts(first: Option<String>, rest: Option<&(dyn Error + 'static)>) -> Option<Class> {
+    let mut texts: Vec<String> = first.into_iter().collect();
+    for link in rest.into_iter().flat_map(links) {
+        texts.push(text_of(link));
+    }
     let mut outwards = texts.iter().rev().peekable();
     while let Some(text) = outwards.next() {
         // "permanent error (550): No such user" around "No such user" is one sentence.

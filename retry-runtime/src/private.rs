@@ -136,7 +136,8 @@ pub fn wait<K, T>(session: &mut Session<K, T>) -> Wait<'_, K> {
 /// The verdict on an error, without its class.
 #[inline]
 pub fn verdict_of(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
-    verdict_on(probed, Class::empty(), false, retry, None)
+    let hint = probed.classifier.stated_hint(Class::empty());
+    Judgement { retry, failure: retry, hint, ..Judgement::VALUE }.on(probed.display)
 }
 
 /// The verdict on an error of this class, with the wait that a function has read from the error, if

@@ -58,7 +58,7 @@ use core::fmt;
 
 use self::settings::{Common, RetrierSettings};
 
-pub use self::decider::{Classified, Decider, ForError, Opaque, Readable, ReadsClass};
+pub use self::decider::{Classified, Decider, ForError, Opaque, Readable, ReadsClass, ReadsError};
 #[cfg(feature = "tower")]
 pub(crate) use self::operation::Operation;
 pub use self::run::Run;

@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use retry_runtime::matchers::Matchers;
-use retry_runtime::retrier::{Classified, Decider, ForError, Opaque, Readable, ReadsClass};
+use retry_runtime::retrier::{
+    Classified, Decider, ForError, Opaque, Readable, ReadsClass, ReadsError,
+};
 use retry_runtime::{Class, Policy, Retrier, RetryConfig, RetryQuota, Shared};
 use serde::de::DeserializeOwned;
 
@@ -170,7 +172,7 @@ impl Workflow {
     }
 }
 
-impl<D> Workflow<D> {
+impl<D: ReadsError> Workflow<D> {
     /// Retries only failures that one of these matchers matches; any other failure ends the retries
     /// of its item at once.
     ///

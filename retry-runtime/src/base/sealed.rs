@@ -12,7 +12,7 @@ pub struct Seal;
 macro_rules! shared_closure {
     ($(#[$doc:meta])* $Name:ident) => {
         $(#[$doc])*
-        pub struct $Name<F>(pub(super) std::sync::Arc<F>);
+        pub struct $Name<F>(pub(crate) std::sync::Arc<F>);
 
         impl<F> Clone for $Name<F> {
             fn clone(&self) -> Self {

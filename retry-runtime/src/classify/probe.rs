@@ -61,7 +61,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// Returns the class of the error.
-    #[cold]
+    #[inline(always)]
     pub fn class(self) -> Class {
         match self {
             Self::Own(error) => error.class().completed(),
@@ -69,17 +69,39 @@ impl<'a> Classifier<'a> {
         }
     }
 
+    /// As [`hint`](Self::hint), without reading a text.
+    #[inline]
+    pub(crate) fn stated_hint(self, class: Class) -> Option<Hint> {
+        let hint = match self {
+            Self::Own(error) => error.__hint(class),
+            Self::View(view) => view.typed().and_then(|error| classify::hint(error, class)),
+        };
+        hint.filter(|hint| *hint != Hint::NOTHING)
+    }
+
     /// Returns what the server said about the next attempt, if the error knows. A wait of zero is
     /// dropped: the server has a clock that lags, or does not know when to come back. `class` is the
     /// class of the error if it was read, and empty otherwise; then no text is read either.
     #[inline]
     pub fn hint(self, class: Class) -> Option<Hint> {
-        let hint = match self {
-            Self::Own(error) => error.__hint(class),
-            Self::View(view) => view.hint(class),
-        };
-        hint.filter(|hint| *hint != Hint::NOTHING)
+        let Self::View(view) = self else { return self.stated_hint(class) };
+        view.hint(class).filter(|hint| *hint != Hint::NOTHING)
     }
+}
+
+/// Returns the class of the error, and what the server said about the next attempt.
+pub(crate) fn read(classifier: Classifier<'_>) -> (Class, Option<Hint>) {
+    let class = classifier.class();
+    (class, classifier.hint(class))
+}
+
+/// As [`read`], for errors that classify themselves, or have no class.
+pub(crate) fn read_own(classifier: Classifier<'_>) -> (Class, Option<Hint>) {
+    let class = match classifier {
+        Classifier::Own(error) => error.class().completed(),
+        Classifier::View(_) => Class::empty(),
+    };
+    (class, classifier.stated_hint(class))
 }
 
 impl Debug for Classifier<'_> {
@@ -326,6 +348,7 @@ impl<'a, E, const STRICT: bool> Deref for ByItself<'a, E, STRICT> {
 
 impl<'a, E: Classified, const STRICT: bool> ByItself<'a, E, STRICT> {
     /// Probes the error.
+    #[inline]
     pub fn __probe(&self) -> Probed<'a> {
         let classifier = self.error.classifier();
         Probed { classifier, display: ErrorDisplay::Display(self.error, classifier) }
@@ -398,8 +421,9 @@ pub trait Classified: Display {
 }
 
 impl<E: Classify> Classified for E {
+    #[inline]
     fn classifier(&self) -> Classifier<'_> {
-        Classifier::Own(self)
+        self.__classifier()
     }
 }
 

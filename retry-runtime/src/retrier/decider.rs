@@ -10,7 +10,7 @@ use crate::base::sealed::{Seal, Sealed};
 use crate::call::verdict::{HintSource, Judgement, OwnWait, Verdict};
 use crate::classify::fault::Fault;
 use crate::classify::matchers::Matcher;
-use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
+use crate::classify::probe::{self, Classifier, ErrorDisplay, ErrorView};
 use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::SourceOf;
@@ -26,11 +26,33 @@ use crate::retrier::values::{FailedValue, PickedValue};
     note = "add `.classified()` to the retrier if the error implements `retry_runtime::Classify`, \
             or `.opaque()` if nothing can be read from it; before any closures"
 )]
-pub trait Decider<E, Kind>: Sealed {
+pub trait Decider<E, Kind>: ReadsError {
     /// Returns what decides, without the kind: an error type that cannot be read is then reported
     /// where the operation is given, and not again at each `.await`.
     #[doc(hidden)]
     fn rules(&self) -> &ErrorRules<E>;
+}
+
+/// Reads the class of an error and what the server said about the next attempt.
+pub(crate) type ReadClass = fn(Classifier<'_>) -> (Class, Option<Hint>);
+
+/// The part of an error that a retrier reads: all of it, or what it says of itself.
+///
+/// Sealed: [`Readable`], [`Classified`], [`Opaque`] and [`ForError`] implement it.
+pub trait ReadsError: Sealed {
+    #[doc(hidden)]
+    const READ: ReadClass = probe::read_own;
+}
+
+impl ReadsError for Readable {
+    const READ: ReadClass = probe::read;
+}
+
+impl ReadsError for Classified {}
+impl ReadsError for Opaque {}
+
+impl<E> ReadsError for ForError<E> {
+    const READ: ReadClass = probe::read;
 }
 
 /// Errors are judged by their types and texts: any [`Error`](core::error::Error) that is `'static`,
@@ -119,7 +141,7 @@ impl<E> Sealed for ForError<E> {}
     note = "remove `.opaque()`, or state the class of an error: `.classify(|error| …)` before \
             `.uncounted(…)`"
 )]
-pub trait ReadsClass: Sealed {}
+pub trait ReadsClass: ReadsError {}
 
 impl ReadsClass for Readable {}
 impl ReadsClass for Classified {}
@@ -245,18 +267,20 @@ fn judgement_by<E>(
     closures: Option<(&Closures<E>, &E)>,
     classifier: Classifier<'_>,
     view: ErrorView<'_>,
-    needs_class: bool,
+    read: Option<ReadClass>,
 ) -> Judgement {
-    let stated = stated_class(closures.filter(|_| needs_class));
-    let is_read = needs_class && stated.is_none();
-    let class = if is_read { classifier.class() } else { Class::empty() };
+    let stated = stated_class(closures.filter(|_| read.is_some()));
+    let (class, hint) = match read.filter(|_| stated.is_none()) {
+        Some(read) => read(classifier),
+        None => (Class::empty(), classifier.stated_hint(Class::empty())),
+    };
     let wait = closures
         .and_then(|(closures, error)| closures.retry_after.iter().rev().find_map(|f| f(error)));
     let hint_source = match classifier {
         Classifier::View(ErrorView::Nothing) => HintSource::Program,
         _ => HintSource::of(view, wait.is_some()),
     };
-    let hint = wait.map(Hint::Wait).or_else(|| classifier.hint(class));
+    let hint = wait.map(Hint::Wait).or(hint);
     Judgement { hint, hint_source, class: stated.unwrap_or(class), ..Judgement::VALUE }
 }
 
@@ -286,7 +310,7 @@ impl<E> ErrorRules<E> {
     pub(super) fn verdict<'e>(
         &self,
         lists: &MatcherLists,
-        needs_class: bool,
+        read: Option<ReadClass>,
         failed: &'e FailedAttempt<'e, E>,
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
     ) -> Verdict<'e> {
@@ -294,7 +318,7 @@ impl<E> ErrorRules<E> {
             FailedAttempt::Error(error) => (self.read)(error),
             FailedAttempt::Interrupted(interrupted) => {
                 let view = ErrorView::Typed(*interrupted);
-                ErrorParts { classifier: Classifier::View(view), view, display: interrupted }
+                ErrorParts { classifier: Classifier::Own(*interrupted), view, display: interrupted }
             }
             FailedAttempt::Value(value) => match value.classified() {
                 Some(own) => ErrorParts {
@@ -312,10 +336,7 @@ impl<E> ErrorRules<E> {
             }
             FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
         };
-        // Otherwise the class is not used, and computing it visits each inner error.
-        let has_lists = lists.retry_on.is_some() || lists.abort_on.is_some();
-        let needs_class = needs_class || has_lists || !lists.uncounted.is_empty();
-        let judgement = judgement_by(closures, classifier, view, needs_class);
+        let judgement = judgement_by(closures, classifier, view, read);
         let matches = |matcher: &Matcher| matcher.matches(judgement.class, view);
         let any = |list: &[Matcher]| list.iter().any(matches);
         let mut is_listed = lists.retry_on.as_deref().map(any);
@@ -346,7 +367,7 @@ impl<E> ErrorRules<E> {
     pub(super) fn unlisted_judgement(&self, error: &E) -> Judgement {
         let ErrorParts { classifier, view, .. } = (self.read)(error);
         let closures = self.closures.as_deref().map(|closures| (closures, error));
-        Judgement { failure: true, ..judgement_by(closures, classifier, view, true) }
+        Judgement { failure: true, ..judgement_by(closures, classifier, view, Some(probe::read)) }
     }
 
     /// Returns how events show this failure.

@@ -9,7 +9,7 @@ use crate::base::sealed::{Seal, Sealed};
 use crate::call::call_context::CallContext;
 use crate::call::session::{Next, Session};
 use crate::classify::fault::Fault;
-use crate::classify::probe::Classifier;
+use crate::classify::probe::{self, Classifier};
 use crate::classify::{Class, Classify};
 use crate::outcome::ended::Reason;
 use crate::outcome::interrupted::Interrupted;
@@ -166,7 +166,8 @@ impl<D, V> Retrier<D, V> {
         let settings = &self.common.settings;
         settings.warn(rules, &attempt);
         // A store keeps the class of each failure.
-        let verdict = rules.verdict(&settings.lists, true, &attempt, None).waiting_by(&wait_by);
+        let verdict =
+            rules.verdict(&settings.lists, Some(probe::read), &attempt, None).waiting_by(&wait_by);
         let context = settings.context();
         // The state does not keep failures: a store has a history of its own.
         let end = context.end.with_history(0);

@@ -9,7 +9,9 @@ use retry_rules::{Invalid, Policy};
 use super::Retrier;
 #[cfg(feature = "serde")]
 use super::config::RetryConfig;
-use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable, ReadsClass};
+use super::decider::{
+    Classified, Closures, Decider, ForError, Opaque, Readable, ReadsClass, ReadsError,
+};
 use super::settings::{Common, RetrierSettings};
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
@@ -112,7 +114,7 @@ impl<V> Retrier<Readable, V> {
     }
 }
 
-impl<D, V> Retrier<D, V> {
+impl<D: ReadsError, V> Retrier<D, V> {
     /// Retries only failures that one of these matchers matches.
     ///
     /// ```
@@ -122,7 +124,7 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub fn retry_on(mut self, matchers: impl Matchers) -> Self {
         self.common.settings.lists.retry_on = Some(matchers.into_list(Seal));
-        self
+        self.reading()
     }
 
     /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
@@ -134,7 +136,7 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub fn abort_on(mut self, matchers: impl Matchers) -> Self {
         self.common.settings.lists.abort_on = Some(matchers.into_list(Seal));
-        self
+        self.reading()
     }
 
     /// Sets the kinds of failure that use up no attempt, such as rate limits, after which a later
@@ -171,7 +173,7 @@ impl<D, V> Retrier<D, V> {
         D: ReadsClass,
     {
         self.common.settings.lists.uncounted = classes;
-        self
+        self.reading()
     }
 
     /// Sets the class of errors of another crate; where this closure returns [`None`], the retrier
@@ -357,7 +359,7 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub fn breaker(mut self, breaker: impl IntoShared<CircuitBreaker>) -> Self {
         self.common.settings.protect_by(breaker.into_shared());
-        self
+        self.reading()
     }
 
     /// Waits until the breaker admits the call, within attempts, budget and deadline, instead of
@@ -402,7 +404,7 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub fn quota(mut self, quota: impl IntoShared<RetryQuota>) -> Self {
         self.common.settings.pay_from(quota.into_shared());
-        self
+        self.reading()
     }
 
     /// Keeps the last `failures` of a call for [`RetryError::history`], at most 100: `history = n`
@@ -429,7 +431,7 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub const fn history(mut self, failures: u32) -> Self {
         self.common.settings.end = self.common.settings.end.with_history(failures);
-        self
+        self.reading()
     }
 
     /// Sets the level of the event `gave up` of `tracing`, whatever the reason: `log = info` in the
@@ -540,9 +542,17 @@ impl<D, V> Retrier<D, V> {
         if let Some(uncounted) = config.uncounted {
             lists.uncounted = uncounted;
         }
-        retrier
+        retrier.reading()
     }
 
+    /// This retrier, which needs the classes of failures.
+    const fn reading(mut self) -> Self {
+        self.common.settings.read = Some(D::READ);
+        self
+    }
+}
+
+impl<D, V> Retrier<D, V> {
     /// Returns the policy in force: the given one, or the nearest valid one.
     ///
     /// ```

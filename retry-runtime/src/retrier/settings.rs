@@ -18,7 +18,7 @@ use crate::protect::as_breaker::{AsBreaker, AsQuota};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
-use crate::retrier::decider::{ErrorRules, FailedAttempt, MatcherLists};
+use crate::retrier::decider::{ErrorRules, FailedAttempt, MatcherLists, ReadClass};
 use crate::site::Origin;
 use crate::site::end_options::EndOptions;
 
@@ -35,6 +35,9 @@ pub(crate) struct RetrierSettings {
     invalid: Option<Invalid>,
     pub(super) name: Name,
     pub(super) lists: MatcherLists,
+    /// Reads the class of a failure, if a list, a breaker, a quota or a history needs it: otherwise,
+    /// the program does not contain the function.
+    pub(super) read: Option<ReadClass>,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
     pub(super) quota: Option<Shared<RetryQuota>>,
     /// Set if calls wait until the breaker admits them.
@@ -65,6 +68,7 @@ impl RetrierSettings {
             invalid,
             name,
             lists,
+            read: None,
             breaker: None,
             quota: None,
             waits_for_breaker: false,
@@ -223,7 +227,6 @@ impl RetrierSettings {
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
     ) -> Verdict<'e> {
         self.warn(rules, failed);
-        let needs_class = self.breaker.is_some() || self.quota.is_some() || self.end.history > 0;
-        rules.verdict(&self.lists, needs_class, failed, when_of_call)
+        rules.verdict(&self.lists, self.read, failed, when_of_call)
     }
 }

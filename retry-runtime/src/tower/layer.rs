@@ -144,7 +144,7 @@ impl<D: Clone, Kind, C: Clone> RetryLayer<D, Kind, AllSucceed, C> {
         F: Fn(&T) -> bool,
     {
         self.map_parts(|Parts { retrier, requests }| {
-            let retrier = retrier.retry_on_value(failed);
+            let retrier = retrier.with_values(RetryOnValue(Arc::new(failed)));
             Parts { retrier, requests }
         })
     }

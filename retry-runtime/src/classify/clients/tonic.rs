@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 use crate::base::text::wait_in_text::wait_in_text;
-use crate::classify::{Class, Hint, KnownError, by_texts, by_types, links, text, text_of};
+use crate::classify::{Class, Hint, KnownError, by_texts, is_known, text};
 use crate::outcome::interrupted::Interrupted;
 
 impl KnownError for Status {
@@ -45,11 +45,10 @@ impl KnownError for Status {
 /// The class of a status that the client itself made of an error, with one of the codes that it
 /// uses for errors without a code of their own. `None` if a known type in the source decides.
 fn of_source(status: &Status, source: &(dyn Error + 'static)) -> Option<Class> {
-    if by_types(source).is_some() {
+    if is_known(source) {
         return None;
     }
-    by_texts(links(source).map(text_of))
-        .or_else(|| (status.code() != Code::Unknown).then(|| own(status)))
+    by_texts(None, Some(source)).or_else(|| (status.code() != Code::Unknown).then(|| own(status)))
 }
 
 /// The class of a status with one of these codes, by itself.

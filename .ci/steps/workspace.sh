@@ -29,7 +29,7 @@ declare_step format "" "rustfmt, for the workspace and what stands beside it"
 step_format() {
     local manifest
     cmd cargo fmt --all --check
-    for manifest in benches examples/service tests/any-runtime tests/browser tests/clients tests/cures; do
+    for manifest in benches benches/weight examples/service tests/any-runtime tests/browser tests/clients tests/cures; do
         cmd cargo fmt --manifest-path "$manifest/Cargo.toml" --check
     done
 }
@@ -81,6 +81,11 @@ step_sqlite() {
 declare_step readme "" "the examples of the README build with the features that stand beside them"
 step_readme() {
     cmd cargo test -p retry-tests --test project -- --ignored readme
+}
+
+declare_step weight "" "a call site weighs no more than docs/BENCHMARKS.md says"
+step_weight() {
+    cmd cargo test -p retry-tests --test project -- --ignored weighs
 }
 
 declare_step public-api "" "the public API is the one of tests/data/public-api"

@@ -6,7 +6,7 @@
 //! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
 //! ```
 //!
-//! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two
+//! The parts are `calls`, `breakers`, `jobs`, `board`, `commands` and `weight`, which take a minute or two
 //! (`jobs` takes ten if there is a Postgres server), `compile` and `build`, which run cargo many
 //! times and take much longer, and `growth`, which takes ten minutes and 10 GB of disk, or two with
 //! `--quick`, which leaves the largest size out. Figures from different machines or days are not
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 use retry_benches::report::Report;
 use retry_benches::{child, parts};
 
-const PARTS: [&str; 8] =
-    ["calls", "breakers", "jobs", "board", "commands", "compile", "build", "growth"];
+const PARTS: [&str; 9] =
+    ["calls", "breakers", "jobs", "board", "commands", "compile", "build", "weight", "growth"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -89,6 +89,7 @@ impl<'a> Wanted<'a> {
                 "commands" => parts::commands::run(&mut report, self.runs),
                 "compile" => parts::compile::run(&mut report, self.runs),
                 "build" => parts::build::run(&mut report, self.runs),
+                "weight" => parts::weight::run(&mut report),
                 _ => parts::growth::run(&mut report, self.runs, self.is_quick),
             }
         }

@@ -15,7 +15,7 @@
 //! 11. [`libraries`]: a library that retries
 //! 12. [`beside`]: limits, caches, layers and spans of other crates
 //! 13. [`compiler_errors`]: rustc's messages, and what to write
-//! 14. [`costs`] and [`comparison`]: figures, and other libraries
+//! 14. [`costs`] and [`comparison`]: figures, sizes of programs, and other libraries
 
 /// Creates a module for each page. The links of a page name files, and its last lines define them
 /// for readers of the repository. The definitions in `links.txt` come first, so rustdoc links to
@@ -71,8 +71,8 @@ pages! {
     beside: "guide/beside.md";
     /// Messages of rustc, and what to write.
     compiler_errors: "guide/compiler_errors.md";
-    /// Figures compared with hand-written loops and other libraries, and the build time of
-    /// each feature.
+    /// Figures compared with hand-written loops and other libraries, the size of a program, and the
+    /// build time of each feature.
     costs: "guide/costs.md";
     /// Other libraries: backon, tower, tokio-retry2, resilience4j, tower-resilience, seatbelt.
     comparison: "guide/comparison.md";

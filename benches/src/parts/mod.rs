@@ -8,3 +8,4 @@ pub mod growth;
 pub mod jobs;
 pub mod board;
 pub mod commands;
+pub mod weight;

@@ -263,7 +263,7 @@ fn tables_of_pages_fit_on_a_phone() {
 
 /// The rows of the first table below a heading whose first cell is `name`: each cell by the name of
 /// its row.
-fn figures(page: &str, heading: &str, name: &str) -> BTreeMap<String, Vec<String>> {
+pub(super) fn figures(page: &str, heading: &str, name: &str) -> BTreeMap<String, Vec<String>> {
     let (_, section) = page.split_once(&format!("{heading}\n")).expect(heading);
     let rows = section.lines().skip_while(|line| !line.starts_with(&format!("| {name} |")));
     let cells = |line: &str| {
@@ -300,6 +300,13 @@ fn figures_of_pages_are_those_of_the_benchmarks() {
         let rows = ["measured", "÷ loop by hand", "÷ backon", "÷ tokio-retry2"];
         let expected = rows.map(|name| measured[name][column].clone());
         assert_eq!(costs[row], expected, "costs.md: {row}");
+    }
+    let page = read("retry-runtime/src/guide/costs.md");
+    let sizes = figures(&page, "# Size of a program", "`#[retry]`");
+    let weights = figures(&benchmarks, "## What does a call site weigh?", "`#[retry]`");
+    assert!(sizes.len() > 5, "{sizes:?}");
+    for (row, figures) in sizes {
+        assert_eq!(figures, weights[&row][..2], "costs.md: {row}");
     }
     let readme = read("README.md");
     let (success, heap) = (&costs["a success"], &costs["heap of a call that waits"]);

@@ -13,6 +13,7 @@ mod named_files;
 mod options;
 mod plan;
 mod snippets;
+mod weight;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,17 @@
+//! The attribute, which retries every failure.
+
+use std::io;
+
+use retry_runtime::retry;
+use tokio::net::TcpStream;
+
+macro_rules! site {
+    ($name:ident, $address:literal) => {
+        #[retry(attempts = 5, jitter)]
+        async fn $name() -> io::Result<TcpStream> {
+            TcpStream::connect($address).await
+        }
+    };
+}
+
+retry_benches_weight::sites!(site);

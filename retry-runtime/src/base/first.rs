@@ -7,8 +7,8 @@ use crate::base::sync::unpoisoned;
 /// The number of subjects that are remembered, so that names made at runtime do not use up memory.
 const CAPACITY: usize = 4_096;
 
-/// The subjects reported so far, in order. At the capacity, each new one replaces a neighbour, which
-/// may be reported once more.
+/// The subjects reported so far, in order. At the capacity, each new one replaces its neighbour, or the
+/// first one if it is the last; what it replaces may be reported once more.
 pub(crate) struct First<T>(Mutex<Vec<T>>);
 
 impl<T: Ord> First<T> {
@@ -22,8 +22,11 @@ impl<T: Ord> First<T> {
         let Err(place) = reported.binary_search(&subject) else { return false };
         if reported.len() < CAPACITY {
             reported.insert(place, subject);
+        } else if place < CAPACITY {
+            reported[place] = subject;
         } else {
-            reported[place.min(CAPACITY - 1)] = subject;
+            reported.remove(0);
+            reported.push(subject);
         }
         true
     }
@@ -46,5 +49,9 @@ mod tests {
             first.is_first(subject);
         }
         assert_eq!(first.0.lock().unwrap().len(), CAPACITY);
+        // Those that come last do not replace each other in turns.
+        let last = [usize::MAX - 1, usize::MAX];
+        assert_eq!(last.map(|subject| first.is_first(subject)), [true, true]);
+        assert_eq!(last.map(|subject| first.is_first(subject)), [false, false]);
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// As [`hint`](Self::hint), without reading a text.
+    /// As [`hint`](Self::hint), without reading the text of an error whose type is not known.
     #[inline]
     pub(crate) fn stated_hint(self, class: Class) -> Option<Hint> {
         let hint = match self {

@@ -431,7 +431,7 @@ impl<D: ReadsError, V> Retrier<D, V> {
     /// ```
     pub const fn history(mut self, failures: u32) -> Self {
         self.common.settings.end = self.common.settings.end.with_history(failures);
-        self.reading()
+        if failures > 0 { self.reading() } else { self }
     }
 
     /// Sets the level of the event `gave up` of `tracing`, whatever the reason: `log = info` in the
@@ -542,7 +542,9 @@ impl<D: ReadsError, V> Retrier<D, V> {
         if let Some(uncounted) = config.uncounted {
             lists.uncounted = uncounted;
         }
-        retrier.reading()
+        let has_lists =
+            lists.retry_on.is_some() || lists.abort_on.is_some() || !lists.uncounted.is_empty();
+        if has_lists { retrier.reading() } else { retrier }
     }
 
     /// This retrier, which needs the classes of failures.

@@ -337,7 +337,7 @@ mod tests {
             ("10/w", "per second, minute, hour or day"),
             ("10/", "per second, minute, hour or day"),
             ("0/s", "at least 1"),
-            ("0.5/s", "\"30/m\""),
+            ("0.5/s", "`30/m`"),
             ("-1/s", "whole number"),
             ("18446744073709551616/s", "whole number"),
             ("fast", "whole number"),

@@ -690,7 +690,7 @@ async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() 
     assert!(message.contains("exceeded the `agent_timeout_secs` of the map, 800ms"), "{message}");
     assert!(began.elapsed() < Duration::from_secs(10));
     // Earlier run time counts.
-    let kept = r#"{ "done": [], "ran": { "secs": 5, "nanos": 0 } }"#;
+    let kept = r#"{ "done": [], "ran": { "secs": 5, "nanos": 0 }, "outputs": {}, "run": 0 }"#;
     let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, terms).await.report;
     assert!(failure(&ended).0.contains("agent_timeout_secs"));
 }

@@ -42,7 +42,7 @@ async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
     for (workflow, said) in [
         (new().max_parallel(0), "write at least 1"),
         (new().lease(Duration::ZERO), "at least 100ms"),
-        (new().rate("30"), "\"30\" has no unit: write \"30/s\""),
+        (new().rate("30"), "\"30\" has no unit: write `30/s`"),
         (new().rate_per(|_| None, "often"), "does not begin with a whole number"),
         (new().not_before("noon"), "\"noon\" is neither a time after the job was created"),
         (new().skip_after("noon".to_owned()), "\"noon\" is neither a time after"),

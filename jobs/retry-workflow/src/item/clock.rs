@@ -313,7 +313,10 @@ mod tests {
             assert!(error.contains("is not a point in time"), "{error}");
         }
         let error = "2026-11-21 08:30:00".parse::<Timestamp>().unwrap_err().to_string();
-        assert!(error.contains("has no time zone: write `2026-11-21 08:30:00Z` for UTC"), "{error}");
+        assert!(
+            error.contains("has no time zone: write `2026-11-21 08:30:00Z` for UTC"),
+            "{error}"
+        );
         assert!("2h ago".parse::<Timestamp>().is_ok());
         let error = "yesterday".parse::<Timestamp>().unwrap_err();
         assert!(error.to_string().contains("2026-11-21T08:00:00Z"));

@@ -47,6 +47,11 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     } else {
         humantime::parse_duration(text)
     };
+    // Months in humantime, where minutes are meant.
+    if parsed.is_ok() && trimmed.contains('M') {
+        let minutes = trimmed.replace('M', "m");
+        return Err(InvalidDuration(format!("`M` would be months: write `\"{minutes}\"`")));
+    }
     parsed.map_err(|error| InvalidDuration(in_words(&error, trimmed)))
 }
 
@@ -144,6 +149,8 @@ mod tests {
             ("30S", "there is no unit `S`: write `\"30s\"`"),
             ("5 Mins", "there is no unit `Mins`: write `\"5 mins\"`"),
             ("1,5s", "a duration consists of numbers and units: write `\"1.5s\"`"),
+            ("5M", "`M` would be months: write `\"5m\"`"),
+            ("1h 5M 3s", "`M` would be months: write `\"1h 5m 3s\"`"),
             ("00:01:02", "a duration consists of numbers and units: write `\"1m 2s\"`"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), message);

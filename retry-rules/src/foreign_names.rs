@@ -137,7 +137,7 @@ pub const BREAKER: &[ForeignName] = &[
     ("slowcallratethreshold", "slow_rate = 0.5"),
     (
         "resettimeout opentimeout wait breakduration openwait openduration durationofbreak openfor \
-         waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout",
+         waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout halfopenafter",
         "timeout",
     ),
     ("growth multiplier", "timeout_growth"),

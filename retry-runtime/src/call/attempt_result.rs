@@ -48,7 +48,7 @@ pub fn gave_up<E>(
     history: Option<Vec<PastFailure>>,
 ) -> RetryError<E> {
     let error = failure.unwrap_or(AttemptError::VALUE);
-    RetryError::new(error, ended, source_of).with_history(history.unwrap_or_default())
+    RetryError::of_call(error, ended, source_of).with_history(history.unwrap_or_default())
 }
 
 impl<K, T> Session<K, T> {

@@ -204,7 +204,7 @@ impl<E> RetryError<E> {
         let GivenUp { last, ended, history, .. } = *self.0;
         let last = last.into_result().map(f);
         let last = last.map_or_else(AttemptError::Interrupted, AttemptError::Error);
-        RetryError::new(last, ended, |_| None).with_history(history)
+        RetryError::of_call(last, ended, |_| None).with_history(history)
     }
 
     /// Hides the type of the last error, and keeps how the call ended. The result is an [`Error`]
@@ -301,7 +301,7 @@ impl<E> RetryError<E> {
     }
 
     /// Creates the error of a call that has ended.
-    pub(crate) fn new(last: AttemptError<E>, ended: Ended, source_of: SourceOf<E>) -> Self {
+    pub(crate) fn of_call(last: AttemptError<E>, ended: Ended, source_of: SourceOf<E>) -> Self {
         Self(Box::new(GivenUp { last, ended, history: Vec::new(), source_of }))
     }
 
@@ -322,7 +322,7 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::Cancelled => Reason::Cancelled,
         };
         let ended = Ended::without_attempt(reason, interrupted.held_for());
-        Self::new(AttemptError::Interrupted(interrupted), ended, |_| None)
+        Self::of_call(AttemptError::Interrupted(interrupted), ended, |_| None)
     }
 }
 

@@ -174,6 +174,6 @@ impl<D, V> Retrier<D, V> {
         D: Decider<E, Kind>,
     {
         let ended = Ended::without_attempt(Reason::NotRetryable, None);
-        RetryError::new(AttemptError::Error(error), ended, self.decider.rules().source_of)
+        RetryError::of_call(AttemptError::Error(error), ended, self.decider.rules().source_of)
     }
 }

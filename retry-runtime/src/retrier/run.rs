@@ -257,7 +257,7 @@ where
         }
         let last = AttemptError::Interrupted(Interrupted::Cancelled);
         let ended = parts.common.settings.cancelled_first();
-        Err(RetryError::new(last, ended, parts.rules.source_of))
+        Err(RetryError::of_call(last, ended, parts.rules.source_of))
     }
 
     /// Polls the call wherever it stands, or after its first attempt, which had this permit, has

@@ -38,13 +38,15 @@ pub(crate) async fn overview(
     let Some(job) = session.find_job(job).await? else { return Ok(Overview::default()) };
     let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
     let (near, now) = (session.shared.cursors.of(job), session.shared.clock.now());
+    let beginning = ClaimCursor::BEGINNING;
+    let has_claimed = near != beginning;
     // As long as something is due after what has been claimed, it does not matter what comes before
     // or later. To find that out takes a scan of all that was claimed since the last vacuum.
-    let (overview, next) = overview_after(session, job, most, &near, now).await?;
-    if next.is_some() {
+    let due = if has_claimed { now } else { Timestamp::NEVER };
+    let (overview, next) = overview_after(session, job, most, &near, due).await?;
+    if !has_claimed || next.is_some() {
         return Ok(overview);
     }
-    let beginning = ClaimCursor::BEGINNING;
     let (overview, next) = overview_after(session, job, most, &beginning, Timestamp::NEVER).await?;
     if let Some(missed) = next.filter(|next| *next <= now) {
         session.shared.cursors.rewind_to(missed.as_micros());

@@ -156,6 +156,18 @@ async fn an_overview_passes_over_what_has_been_claimed_since_the_last_vacuum() {
     for plan in &plans {
         assert!(pages(plan) < 100, "an overview looks at {} pages: {plan}", pages(plan));
     }
+
+    // A process that has claimed nothing looks at all of it, but once, even if nothing is due.
+    let selection = Selection::Items { max: 10, starts: 10 };
+    let leases = store.claim("job", "worker", now, selection, MINUTE).await.unwrap();
+    assert_eq!(leases.len(), 10);
+    let other = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
+    let mut read = server.log().len();
+    let overview = other.overview("job", 10_000).await.unwrap();
+    assert_eq!((overview.waiting, overview.next_due), (0, Some(now + MINUTE)));
+    let plans = self::plans(&server, &mut read);
+    let overviews = plans.iter().filter(|plan| plan.contains("sum(pending)")).count();
+    assert_eq!(overviews, 1, "{plans:?}");
 }
 
 #[tokio::test]

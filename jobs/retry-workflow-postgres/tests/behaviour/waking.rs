@@ -73,6 +73,24 @@ async fn a_redrive_by_another_process_wakes_within_100_ms() {
 }
 
 #[tokio::test]
+async fn an_overview_finds_an_item_that_another_process_has_added_in_the_past() {
+    let Some(place) = Place::new() else { return };
+    let (store, other) = (place.open().await, place.open().await);
+    let now = store.now();
+    let claimed = async || {
+        let selection = Selection::Items { max: 9, starts: 9 };
+        let leases = store.claim("job", "w", now, selection, MINUTE).await.unwrap();
+        leases.into_iter().map(|lease| lease.id).collect::<Vec<_>>()
+    };
+    store.enqueue("job", vec![NewItem::new("first", "1")], now).await.unwrap();
+    assert_eq!(claimed().await, ["first"]);
+    let past = Timestamp::from_micros(1);
+    other.enqueue("job", vec![NewItem::new("early", "1")], past).await.unwrap();
+    assert_eq!(store.overview("job", 9).await.unwrap().next_due, Some(past));
+    assert_eq!(claimed().await, ["early"]);
+}
+
+#[tokio::test]
 async fn without_a_connection_to_listen_it_is_looked_each_second() {
     let Some(place) = Place::new() else { return };
     let role = format!("{}_alone", place.schema);

@@ -263,7 +263,7 @@ pub(crate) async fn claim(
     let share = Share { max, begun_first, starts, bytes: MAX_CLAIM_BYTES };
     let (mut leases, mut reached) = terms.lease(&cursor, share).await?;
     let bytes = MAX_CLAIM_BYTES.saturating_sub(size(&leases));
-    if leases.len() < max && bytes > 0 && cursor != under_way.earlier {
+    if lasts && leases.len() < max && bytes > 0 && cursor != under_way.earlier {
         let share = Share {
             max: max - leases.len(),
             begun_first: begun_first.saturating_sub(leases.len()),

@@ -400,7 +400,7 @@ impl AttemptRunner {
             is_continued: work.is_some(),
             postponed: postponed_for,
         };
-        let (outcome, measured) = self.attempt(given, permit, timer).await;
+        let (outcome, mut measured) = self.attempt(given, permit, timer).await;
         match outcome {
             WorkOutcome::Succeeded(output) => {
                 if let Some(rounds) = &rounds {
@@ -409,7 +409,9 @@ impl AttemptRunner {
                 self.finished(item, Settled::Succeeded(output), measured, None)
             }
             WorkOutcome::Skipped(failure) => {
-                self.finished(item, Settled::skipped(Some(failure)), measured, None)
+                let checkpoint = item.place(measured.resume_from.take());
+                let end = Settled::Skipped { failure: Some(failure), checkpoint };
+                self.finished(item, end, measured, None)
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::NotBegun { why, checkpoint: reached } => {

@@ -337,7 +337,8 @@ pub enum WorkOutcome {
         /// whose checkpoint is anything else fails.
         checkpoint: String,
     },
-    /// The item is skipped, for this reason.
+    /// The item is skipped, for this reason. After a re-drive from the failed step, it continues
+    /// where this attempt began, or at [`resume_from`](AttemptReport::resume_from).
     Skipped(Failure),
     /// The attempt is not ready, and comes back later without using up an attempt: its number is
     /// used again, and no limit, breaker or budget of the job counts it. If the last record of the

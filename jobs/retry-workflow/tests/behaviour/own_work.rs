@@ -397,6 +397,34 @@ async fn a_skipped_item_is_re_driven_from_where_it_failed() {
     assert_eq!(seen.lock().unwrap().join(" "), "0 1 2 3");
 }
 
+/// An item that its own work skips keeps the place of its run, or the one that the work names.
+#[tokio::test(start_paused = true)]
+async fn an_item_skipped_by_its_work_is_re_driven_from_where_it_was() {
+    for (named, expected) in [(None, "0 1 1"), (Some("2"), "0 1 2")] {
+        let (store, seen) = (SqliteStore::in_memory(), Arc::<Mutex<Vec<String>>>::default());
+        for _ in 0..3 {
+            let seen = Arc::clone(&seen);
+            let work = Does(move |item: WorkItem<'_>| {
+                let mut seen = seen.lock().unwrap();
+                seen.push(item.checkpoint.unwrap_or_else(|| "0".to_owned()));
+                let failure = Failure::new("other", "no");
+                if seen.len() == 2 {
+                    let report = AttemptReport::new(WorkOutcome::Skipped(failure));
+                    return named.into_iter().fold(report, AttemptReport::resume_from);
+                }
+                AttemptReport::failed(AttemptTimer::start(), failure, Reason::Attempts)
+                    .resume_from("1")
+            });
+            let runner = JobRunner::new("places").store(store.clone()).job_id("places-1");
+            runner.run(items(&["a"]), work).await.unwrap();
+            let failed = Filter::job("places-1").states([ItemState::Dead, ItemState::Skipped]);
+            let from_failed = Redrive::new().from_failed(true);
+            assert_eq!(DeadLetters::new(store.clone()).retry(failed, from_failed).await, Ok(1));
+        }
+        assert_eq!(seen.lock().unwrap().join(" "), expected);
+    }
+}
+
 /// A closure has no place to continue at, and its retries are those of a run.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_killed_its_workers_is_redriven_with_all_its_attempts() {

@@ -34,8 +34,7 @@ impl core::error::Error for InvalidDuration {}
 /// ```
 pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     let trimmed = text.trim();
-    let number = !trimmed.is_empty() && trimmed.chars().all(|c| c.is_ascii_digit() || c == '.');
-    if number && trimmed != "0" {
+    if lacks_unit(trimmed) && trimmed != "0" {
         return Err(without_unit(trimmed));
     }
     if trimmed.starts_with('-') {
@@ -53,6 +52,11 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
         return Err(InvalidDuration(format!("`M` would be months: write `\"{minutes}\"`")));
     }
     parsed.map_err(|error| InvalidDuration(in_words(&error, trimmed)))
+}
+
+/// Returns whether the text is a number without a unit.
+pub(crate) fn lacks_unit(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// Parses a date of RFC 3339 in UTC: `1999-12-31T23:59:59Z`.
@@ -109,10 +113,16 @@ fn may_overflow(text: &str) -> bool {
     text.len() > 32 && (text.len() > 512 || large())
 }
 
-/// Creates the error for a bare number where a duration is expected.
-pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
+/// Creates the error for a bare number where a duration is expected, or for a range of them.
+pub fn without_unit(number: &str) -> InvalidDuration {
+    let with = |unit| {
+        let added = |end: &str| if end.ends_with(char::is_alphabetic) { "" } else { unit };
+        let ends = number.split("..").map(|end| format!("{end}{}", added(end)));
+        ends.collect::<Vec<_>>().join("..")
+    };
+    let (seconds, millis) = (with("s"), with("ms"));
     InvalidDuration(format!(
-        "a duration needs a unit: write `\"{number}s\"` for seconds or `\"{number}ms\"` for milliseconds"
+        "a duration needs a unit: write `\"{seconds}\"` for seconds or `\"{millis}\"` for milliseconds"
     ))
 }
 

@@ -201,8 +201,8 @@ impl Jitter {
             if most.is_empty() {
                 return Err(duration::without_end(least));
             }
-            if most.parse::<f64>().is_ok() {
-                return Err(duration::without_unit(format_args!("{least}..{most}")));
+            if duration::lacks_unit(most) {
+                return Err(duration::without_unit(&std::format!("{least}..{most}")));
             }
             let (least, most) = (duration::parse(least)?, duration::parse(most)?);
             Ok(Self::Added { least, most })

@@ -124,12 +124,12 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
 pub const BREAKER: &[ForeignName] = &[
     (
-        "threshold failures consecutivefailures maxfailures failurecount errorthreshold \
+        "threshold failures consecutivefailures maxfailures failurecount \
          requestvolumethreshold",
         "failure_threshold",
     ),
     ("failureratethreshold errorthresholdpercentage failurepercentage", "failure_rate = 0.5"),
-    ("failureratio errorrate failurethresholdratio", "failure_rate"),
+    ("failureratio errorrate errorthreshold failurethresholdratio", "failure_rate"),
     ("slidingwindowsize windowsize closedlen buckets", "window_calls"),
     ("samplingduration window slidingwindow rollingwindow", "window_time"),
     ("minimumthroughput minimumnumberofcalls mincalls minrequests", "minimum_calls"),

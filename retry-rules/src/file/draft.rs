@@ -61,6 +61,7 @@ impl<C: Config> Draft<C> {
             match field {
                 Field::JitterFactor => ValueKind::Share,
                 Field::MaxHedges => ValueKind::Count,
+                Field::FailureThreshold => ValueKind::Failures,
                 _ => setting.kind.value_kind(),
             },
         ))

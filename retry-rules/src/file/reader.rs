@@ -115,16 +115,17 @@ impl<K: Keys> Visitor<'_> for KeySeed<'_, K> {
 
     fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
         let key = self.keys.key(word)?;
-        if self.seen.iter().any(|seen| first_name(seen) == first_name(key)) {
-            return Err(twice(key));
-        }
-        Ok(key)
+        let same = self.seen.iter().find(|seen| first_name(seen) == first_name(key));
+        same.map_or(Ok(key), |seen| Err(twice(seen, key)))
     }
 }
 
-/// Returns the error about a key that is set again.
-pub(super) fn twice<E: Error>(key: &str) -> E {
-    E::custom(format_args!("duplicate field `{}`", first_name(key)))
+/// Returns the error about a key that is set again, perhaps by another name.
+pub(super) fn twice<E: Error>(seen: &str, key: &str) -> E {
+    if seen != key {
+        return E::custom(format_args!("`{seen}` and `{key}` are one setting: remove one of them"));
+    }
+    E::custom(format_args!("duplicate field `{key}`"))
 }
 
 /// The names of settings in other libraries.

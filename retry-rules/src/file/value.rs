@@ -32,6 +32,8 @@ pub(super) enum ValueKind {
     Attempts,
     /// `5`
     Count,
+    /// `5`, of a breaker that may have a rate instead.
+    Failures,
     /// `0.5`
     Share,
     /// `"1s"`
@@ -111,6 +113,7 @@ impl ValueKind {
         match self {
             Self::Attempts => "a number of attempts, or `unlimited`",
             Self::Count => "a whole number such as `3`",
+            Self::Failures => "a whole number such as `3`; a share of the calls is `failure_rate`",
             Self::Share => "a number such as `0.5`",
             Self::Time => "a duration such as `\"30s\"`, or a map with `secs` and `nanos`",
             Self::Seconds => "a duration such as `\"30s\"`, or a number of seconds",
@@ -149,14 +152,16 @@ impl ValueKind {
         match (self, text) {
             (Self::Attempts, "unlimited") => Ok(ParsedValue::Attempts(Attempts::Unlimited)),
             (Self::Bound, "unlimited") => Ok(ParsedValue::Bound(Bound::Unlimited)),
-            (Self::Attempts | Self::Count, number) if number.trim().parse::<u32>().is_ok() => {
+            (Self::Attempts | Self::Count | Self::Failures, number)
+                if number.trim().parse::<u32>().is_ok() =>
+            {
                 Err(E::custom(format!(
                     "\"{number}\" is a text: write the number `{}`, without quotes",
                     number.trim()
                 )))
             }
             (Self::Attempts, word) => Err(unknown_word(word, &["unlimited"], &self)),
-            (Self::Share | Self::Count, text) => {
+            (Self::Share | Self::Count | Self::Failures, text) => {
                 let number = number_instead(text).filter(|_| self == Self::Share);
                 let expected = || format!("\"{text}\": expected {}", self.expected());
                 Err(E::custom(number.unwrap_or_else(expected)))
@@ -218,7 +223,7 @@ impl<'de> Visitor<'de> for ValueKind {
                 "{number} attempts are too many: write at most {}, or {WITHOUT_END}",
                 u32::MAX
             ))),
-            (Self::Count, Ok(count)) => Ok(ParsedValue::Count(count)),
+            (Self::Count | Self::Failures, Ok(count)) => Ok(ParsedValue::Count(count)),
             (Self::Seconds, _) => Ok(ParsedValue::Time(Duration::from_secs(number))),
             (Self::Time | Self::Bound, _) => self.visit_str(&number.to_string()),
             #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
@@ -294,7 +299,7 @@ impl<'de> Visitor<'de> for ValueKind {
                     };
                     map.next_value_seed(ValueSeed(kind, set))?;
                     if is_twice {
-                        return Err(twice(&key));
+                        return Err(twice(&key, &key));
                     }
                 }
                 key if self.is_time() => {

@@ -188,7 +188,7 @@ pub(super) fn read_text<E: Error>(text: &str) -> Result<ParsedBackoff, E> {
             Some((key, text)) => {
                 let key = settings.key(key.trim())?;
                 if settings.0.insert(first_name(key), read(kind(key), text)?).is_some() {
-                    return Err(twice(key));
+                    return Err(twice(first_name(key), first_name(key)));
                 }
             }
             None if curve.0 == "custom" => {

@@ -274,34 +274,48 @@ impl fmt::Display for Draft {
 mod tests {
     use std::format;
     use std::string::ToString as _;
+    use std::vec::Vec;
 
     use crate::rules::messages::Style;
-    use crate::{BreakerConfig, Policy};
+    use crate::{BreakerConfig, Fields, Policy, QuotaConfig, Rule, Rules};
 
     use super::{Config, Draft};
 
     /// Reads each three of these keys in each order, at once and with the rules checked at the end.
+    /// The keys break each rule over two or more of the fields of a file.
     fn assert_order_does_not_matter<C: Config>(keys: &[&str])
     where
         C: serde::de::DeserializeOwned,
     {
+        let mut broken = Rules::NONE;
         for one in keys {
             for two in keys {
                 for three in keys {
                     let file = format!("{{ {one}, {two}, {three} }}");
                     let Ok(draft) = serde_json::from_str::<Draft<C>>(&file) else { continue };
+                    broken = broken.union(draft.config.broken(draft.written));
                     let at_the_end = draft.finish(Style::Command).err();
                     let at_once = serde_json::from_str::<C>(&file).err();
                     assert_eq!(at_once.is_some(), at_the_end.is_some(), "{file}: {at_once:?}");
                 }
             }
         }
+        let settings = C::settings().iter();
+        let fields = settings.flat_map(|setting| setting.parts.iter().chain([&setting.field]));
+        let fields = Fields::from_slice(&fields.copied().collect::<Vec<_>>());
+        let is_of_file = |rule: &&Rule| rule.fields().iter().all(|field| fields.contains(*field));
+        let rules = Rule::ALL.iter().filter(is_of_file).filter(|rule| rule.fields().len() > 1);
+        let unbroken: Vec<_> = rules.filter(|rule| !broken.contains(**rule)).collect();
+        assert!(unbroken.is_empty(), "the keys break no rule {unbroken:?}");
     }
 
     #[test]
     fn order_of_keys_decides_nothing() {
         assert_order_does_not_matter::<Policy>(&[
             r#""attempts": 4"#,
+            r#""attempts": 2"#,
+            r#""attempts": "unlimited""#,
+            r#""retry_budget": "5m""#,
             r#""initial_delay": "1m""#,
             r#""initial_delay": "0s""#,
             r#""first_delay": "40s""#,
@@ -311,20 +325,31 @@ mod tests {
             r#""max_delay": "unlimited""#,
             r#""backoff": "fixed""#,
             r#""backoff": { "custom": { "delays": ["1s"] } }"#,
+            r#""backoff": "custom(1s, 40s)""#,
+            r#""backoff": "fixed(initial = 0s)""#,
+            r#""backoff": "linear(increment = 0s)""#,
+            r#""backoff": "exponential(base = 1.0)""#,
+            r#""backoff": "exponential(base = 1e400)""#,
             r#""jitter": "decorrelated""#,
             r#""jitter": "full""#,
             r#""jitter": "1m..2m""#,
+            r#""jitter": "up(1.5)""#,
             r#""jitter_factor": 0.5"#,
+            r#""jitter_factor": 1.5"#,
             r#""timeout": "10s""#,
             r#""deadline": "5s""#,
             r#""max_elapsed": "20s""#,
             r#""hedge": "30s""#,
+            r#""max_hedges": 2"#,
         ]);
         assert_order_does_not_matter::<BreakerConfig>(&[
             r#""failure_rate": 0.5"#,
             r#""window_calls": 5"#,
+            r#""window_calls": 0"#,
             r#""window_time": "10s""#,
             r#""minimum_calls": 20"#,
+            r#""slow_call": "2s""#,
+            r#""slow_rate": 1.5"#,
             r#""timeout": "1h""#,
             r#""max_timeout": "5m""#,
             r#""timeout_growth": 1.0"#,
@@ -332,6 +357,13 @@ mod tests {
             r#""stage_time": "3s""#,
             r#""half_open": "probes""#,
             r#""half_open": "gradual""#,
+        ]);
+        assert_order_does_not_matter::<QuotaConfig>(&[
+            r#""capacity": 4"#,
+            r#""retry_cost": 0"#,
+            r#""timeout_cost": 4"#,
+            r#""throttling_cost": 3"#,
+            r#""success_refund": 4"#,
         ]);
     }
 

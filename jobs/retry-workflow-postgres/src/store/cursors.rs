@@ -17,8 +17,8 @@ use super::layout::PRIORITIES_COUNT;
 /// The longest time without a claim that goes back.
 const GO_BACK_EVERY: Duration = Duration::from_secs(1);
 
-/// How far before its own time a claim goes back, in microseconds: clocks differ, and a transaction
-/// takes a while.
+/// The time before its own to which a claim goes back, in microseconds: clocks differ, and a
+/// transaction takes a while.
 const GO_BACK_BY: i64 = 10_000_000;
 
 /// The longest time without a claim from the beginning.

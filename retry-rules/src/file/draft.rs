@@ -273,7 +273,6 @@ impl fmt::Display for Draft {
 #[cfg(test)]
 mod tests {
     use std::format;
-    use std::string::ToString as _;
     use std::vec::Vec;
 
     use crate::rules::messages::Style;
@@ -283,10 +282,7 @@ mod tests {
 
     /// Reads each three of these keys in each order, at once and with the rules checked at the end.
     /// The keys break each rule over two or more of the fields of a file.
-    fn assert_order_does_not_matter<C: Config>(keys: &[&str])
-    where
-        C: serde::de::DeserializeOwned,
-    {
+    fn assert_order_does_not_matter<C: Config + serde::de::DeserializeOwned>(keys: &[&str]) {
         let mut broken = Rules::NONE;
         for one in keys {
             for two in keys {
@@ -376,7 +372,7 @@ mod tests {
         ] {
             let file = format!("{{\n{first},\n{second},\n\"attempts\": 4\n}}");
             let error = serde_json::from_str::<Policy>(&file).unwrap_err();
-            assert_eq!(error.line(), 3, "{}", error.to_string());
+            assert_eq!(error.line(), 3, "{error}");
         }
     }
 }

@@ -51,59 +51,52 @@ pub(super) fn check_command(words: &[Word]) -> Effect {
 /// a command; `None` if it is known only at runtime, or if nothing is run.
 fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a str)> {
     let mut at = 0;
+    let mut refuse = |words: &[Word], why: &str| {
+        verdict.refuse(words, why);
+        None
+    };
     loop {
         let word = words.get(at)?;
         if !word.values.is_empty() {
-            verdict.refuse(std::slice::from_ref(word), NEVER_A_COMMAND);
-            return None;
+            return refuse(std::slice::from_ref(word), NEVER_A_COMMAND);
         }
         let last = word.text.rsplit('/').next().unwrap_or_default();
         // `{eval,x}` and `ev?l` may expand to the name of any builtin, and `/bin/?h` to a shell.
         if word.braces || word.pattern && word.text != "[" && last.contains(['*', '?', '[']) {
             let why = "the command's name before it could become several words: put it in quotes";
-            verdict.refuse(&words[at + 1..], why);
-            return None;
+            return refuse(&words[at + 1..], why);
         }
         if word.expands && (word.unquoted_expansion || last.contains(NOT_FIXED)) {
             let why = "the command's name before it is known only when it runs, and may be `eval` \
                        or a shell: write the name, with at most its folder in a variable, as in \
                        `\"$VENV/bin/python\" ./work.py ${item.id}`";
-            verdict.refuse(&words[at + 1..], why);
-            return None;
+            return refuse(&words[at + 1..], why);
         }
         if word.expands {
             return None;
         }
         let name = word.text.as_str();
-        let Some((operands, with_argument)) = runs_command(name, last) else {
-            return Some((at, name));
-        };
+        let program = SYSTEM.iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(name);
+        let Some((operands, letters)) = runs_command(program) else { return Some((at, name)) };
         at += 1;
-        while let Some(option) = words.get(at).filter(|word| word.text.starts_with('-')) {
-            let (text, from) = (option.text.as_str(), at);
-            let letter = text.find(|letter| with_argument.contains(letter));
-            let is_long =
-                LONG_WITH_ARGUMENT.split(' ').any(|long| text.strip_prefix("--") == Some(long));
-            let has_argument = is_long || letter.is_some_and(|letter| letter + 1 == text.len());
-            at += 1 + usize::from(has_argument);
-            if words[from..at.min(words.len())].iter().any(|word| !word.is_fixed()) {
-                verdict.refuse(&words[from..], "an option before it is not fixed: write it out");
-                return None;
-            }
-            if name == "command" && text.contains(['v', 'V']) {
+        let is_option = |word: &&Word| word.text.starts_with('-') && word.text != "--";
+        while let Some(option) = words.get(at).filter(is_option) {
+            let Some(length) = option_length(&words[at..], program, letters) else {
+                return refuse(&words[at..], UNKNOWN_OPTION);
+            };
+            at += length;
+            if program == "command" && option.text.contains(['v', 'V']) {
                 // `command -v` only prints what would run.
                 return None;
             }
-            if text == "--" {
-                break;
-            }
         }
+        at += usize::from(words.get(at).is_some_and(|word| word.text == "--"));
         while let Some(word) = words.get(at)
             && let Some((variable, _)) = word.text.split_once('=')
             && is_name(variable)
         {
             if controls_shell(variable) {
-                verdict.refuse(std::slice::from_ref(word), &controls_shell_message(variable));
+                refuse(std::slice::from_ref(word), &controls_shell_message(variable));
             }
             at += 1;
         }
@@ -111,20 +104,48 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a st
     }
 }
 
-/// The long options of these commands that have an argument.
-const LONG_WITH_ARGUMENT: &str = "adjustment arg-file chdir class classdata delimiter error format \
-    group input kill-after max-args max-procs output signal unset user";
+/// The folders of the system's programs. A program of the project may have the name of one of them.
+const SYSTEM: [&str; 5] = ["/bin/", "/usr/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/"];
+
+const UNKNOWN_OPTION: &str = "an option before it is not fixed, unknown, or `env -S`: write it out, \
+    and its argument as in `--option=argument`";
+
+/// The long options of these commands. Those with `=` have an argument.
+const LONG_OPTIONS: &str = "adjustment= append arg-file= background chdir= class= classdata= debug \
+    delimiter= error= exit foreground fork format= group= ignore ignore-environment input= \
+    interactive kill-after= max-args= max-procs= no-run-if-empty non-interactive null output= \
+    portability preserve-env preserve-groups preserve-status quiet replace set-home signal= \
+    skip-chdir stdin unset= user= verbose wait";
+
+/// Returns how many of the words are an option and its argument; `None` if that is not known, or if
+/// the option makes words of a text.
+fn option_length(words: &[Word], program: &str, letters: &str) -> Option<usize> {
+    let option = &words[0];
+    let text = option.text.as_str();
+    let name = text.split('=').next()?;
+    let letter = text.find(|letter| letters.contains(letter));
+    let is_this = |known: &&str| name.get(2..) == Some(known.trim_end_matches('='));
+    let has_argument = match name.strip_prefix("--") {
+        None if program == "env" && text[letter.unwrap_or(0)..].starts_with('S') => return None,
+        None => letter.is_some_and(|letter| letter + 1 == text.len()),
+        Some(long) if program == "env" && long.starts_with('s') => return None,
+        Some(_) if name != text => false,
+        Some(_) => LONG_OPTIONS.split(' ').find(is_this)?.ends_with('='),
+    };
+    let is_fixed = option.is_one_word() && !(option.expands && name.contains(NOT_FIXED));
+    let argument = words.get(1).filter(|_| has_argument);
+    (is_fixed && argument.is_none_or(Word::is_one_word)).then_some(1 + usize::from(has_argument))
+}
 
 /// For a builtin or a program that runs the command behind its options: the number of operands
 /// before it, and the letters of the options that have an argument.
-fn runs_command(name: &str, program: &str) -> Option<(usize, &'static str)> {
+fn runs_command(program: &str) -> Option<(usize, &'static str)> {
     Some(match program {
-        _ if matches!(name, "command" | "builtin") => (0, ""),
-        _ if name == "exec" => (0, "a"),
+        "command" | "builtin" | "nohup" | "setsid" => (0, ""),
+        "exec" => (0, "a"),
         "timeout" => (1, "ks"),
-        "env" => (0, "uC"),
+        "env" => (0, "aCPSu"),
         "nice" => (0, "n"),
-        "nohup" | "setsid" => (0, ""),
         "xargs" => (0, "adEILnPs"),
         "sudo" | "doas" => (0, "aCDghpRrTtUu"),
         "time" => (0, "fo"),

@@ -34,6 +34,12 @@ impl Word {
         self.is_fixed() && self.text == text
     }
 
+    /// Returns whether it is a single word without a value, even if its text is known only at runtime.
+    pub(super) fn is_one_word(&self) -> bool {
+        // `"$@"` expands to all arguments.
+        self.values.is_empty() && !self.splits() && !(self.expands && self.text.contains('@'))
+    }
+
     /// Returns whether it may expand to several words, or to none.
     pub(super) fn splits(&self) -> bool {
         self.unquoted_expansion || self.pattern || self.braces

@@ -11,6 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::{Map, Value};
 
 use crate::file::item_path::ItemPath;
+use crate::file::shown_value::short;
 use crate::yaml::span::{FileError, Source, SourceSpan};
 
 /// The beginning of keys that `serde_json` has for itself. It reads a map with such a key as a number
@@ -20,7 +21,12 @@ const RESERVED: &str = "\"$serde_json::private::";
 /// Returns the mistake in a JSON text that has a reserved key, and its place.
 pub(crate) fn reserved(text: &str) -> Option<(usize, String)> {
     let why = || format!("a key that begins with `{}` is reserved: rename it", &RESERVED[1..]);
-    text.find(RESERVED).map(|at| (at, why()))
+    let is_key = |(at, begin): &(usize, &str)| {
+        let (name, after) = text[at + begin.len()..].split_once('"').unwrap_or_default();
+        let is_escaped = text[..*at].ends_with('\\') || name.ends_with('\\');
+        !is_escaped && after.trim_start().starts_with(':')
+    };
+    text.match_indices(RESERVED).find(is_key).map(|(at, _)| (at, why()))
 }
 
 /// The format of an input.
@@ -75,7 +81,7 @@ impl fmt::Display for ItemPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listed(list, index) => write!(f, "`{list}[{index}]`"),
-            Self::Path(path) => write!(f, "`{}`", crate::file::shown_value::short(path)),
+            Self::Path(path) => write!(f, "`{}`", short(path)),
             Self::Line(number) => write!(f, "line {number}"),
         }
     }
@@ -136,11 +142,10 @@ pub(crate) fn read(
         Format::Csv => csv(input, each).map(|()| found()),
         Format::Lines => lines(input, each).map(|()| found()),
     };
-    match read {
-        Ok(end) => Ok(end),
-        Err(Halt::Failed(error)) => Err(error),
-        Err(Halt::Enough) => Ok(found()),
-    }
+    read.or_else(|halt| match halt {
+        Halt::Failed(error) => Err(error),
+        Halt::Enough => Ok(found()),
+    })
 }
 
 /// Infers the format from the first character that is not a blank.
@@ -224,32 +229,26 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     let Opened { reader, name, .. } = input;
     let mut reader = csv::ReaderBuilder::new().from_reader(Quotes::new(reader));
     let wrong = |error: &csv::Error| {
+        let line = error.position().map_or(0, csv::Position::line);
         let what = match error.kind() {
-            csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-                let line = pos.as_ref().map_or(0, csv::Position::line);
-                format!(
-                    "line {line} has {len} fields, but the header has {expected_len}: quote text \
-                     that contains a comma"
-                )
-            }
-            csv::ErrorKind::Utf8 { pos, .. } => {
-                let line = pos.as_ref().map_or(0, csv::Position::line);
-                format!("line {line} is not UTF-8")
-            }
+            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => format!(
+                "line {line} has {len} fields, but the header has {expected_len}: quote text that \
+                 contains a comma"
+            ),
+            csv::ErrorKind::Utf8 { .. } => format!("line {line} is not UTF-8"),
             _ => error.to_string(),
         };
         FileError::whole(&name, format!("this input is not CSV: {what}"))
     };
     let names = reader.headers().map_err(|error| wrong(&error))?.clone();
     for (at, header) in names.iter().enumerate() {
-        if let Some((_, message)) = reserved(&format!("\"{header}")) {
+        if let Some((_, message)) = reserved(&format!("\"{header}\":")) {
             return Err(FileError::whole(&name, message).into());
         }
         if names.iter().take(at).any(|other| other == header) {
-            let message = format!(
-                "the header of this CSV names `{}` twice: name each column once",
-                crate::file::shown_value::short(header)
-            );
+            let header = short(header);
+            let message =
+                format!("the header of this CSV names `{header}` twice: name each column once");
             return Err(FileError::whole(&name, message).into());
         }
     }
@@ -399,7 +398,9 @@ impl Read for Watched {
         if let Some((_, message)) = reserved(&String::from_utf8_lossy(&self.last)) {
             return Err(io::Error::other(message));
         }
-        self.last.drain(..self.last.len().saturating_sub(RESERVED.len()));
+        // Blanks may be between a key and its `:`; the names of the parser are shorter than this.
+        self.last.truncate(self.last.trim_ascii_end().len());
+        self.last.drain(..self.last.len().saturating_sub(2 * RESERVED.len()));
         Ok(read)
     }
 }

@@ -331,10 +331,7 @@ impl<'s> Forms<'s> {
     /// The name of the workflow, from which the ids of its jobs are built.
     fn name<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         // Anything but a text is reported as such below.
-        let text = match &node.value {
-            Value::Text(text) => text.as_str(),
-            _ => "-",
-        };
+        let text = if let Value::Text(text) = &node.value { text.as_str() } else { "-" };
         match Job::check_name(text) {
             Err(invalid) => {
                 let span = match invalid {

@@ -289,10 +289,7 @@ impl Input {
     /// The path of the input, if it is a file; `workflow` is the path of the workflow file.
     pub(crate) fn path(&self, workflow: &Path) -> Option<PathBuf> {
         let InputFrom::File(path) = &self.from else { return None };
-        Some(match workflow.parent() {
-            Some(folder) => folder.join(path),
-            None => path.clone(),
-        })
+        Some(workflow.parent().unwrap_or(Path::new("")).join(path))
     }
 }
 

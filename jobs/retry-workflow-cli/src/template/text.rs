@@ -97,14 +97,15 @@ impl Placeholders for Template {
 }
 
 pub(crate) fn never_closed(text: &str, at: usize) -> TemplateError {
-    let part = text[at..].lines().next().unwrap_or_default().to_owned();
-    let end = part[2..].find(|c: char| !c.is_alphanumeric() && !"_.[]".contains(c));
-    let written = &part[..end.map_or(part.len(), |end| end + 2)];
-    let message = match written {
-        "${" => "this `${` has no `}`: write the name of a placeholder, and `}`".to_owned(),
-        _ => format!("this `${{` has no `}}`: write `{written}}}`"),
-    };
-    TemplateError { at, part: written.to_owned(), message }
+    let line = text[at..].lines().next().unwrap_or_default();
+    let end = line[2..].find(|c: char| !c.is_alphanumeric() && !"_.[]".contains(c));
+    let (part, rest) = line.split_at(end.map_or(line.len(), |end| end + 2));
+    let is_whole = part.ends_with(|c: char| c.is_alphanumeric() || c == ']')
+        && part.matches('[').count() == part.matches(']').count()
+        && rest.chars().all(|c| c.is_whitespace() || "\"'".contains(c));
+    let write = if is_whole { format!(": write `{part}}}`") } else { String::new() };
+    let message = format!("this `${{` has no `}}`{write}");
+    TemplateError { at, part: part.to_owned(), message }
 }
 
 #[cfg(test)]
@@ -166,7 +167,18 @@ mod tests {
         );
         assert!(meant("${file}").ends_with("is written `$file`, without braces"));
         assert!(meant("${item:-x}").contains("unknown placeholder"));
-        assert!(meant("${").contains("no `}`"));
+    }
+
+    #[test]
+    fn a_missing_brace_is_added_only_where_nothing_else_may_be_meant() {
+        for text in ["${item.id", "a ${item.id \"'\nb", "${item.ids[0]", "${HOME"] {
+            let written = text.trim_start_matches("a ").split([' ', '\n']).next().unwrap();
+            let expected = format!("this `${{` has no `}}`: write `{written}}}`");
+            assert_eq!(complaint(text, ALL), expected, "{text}");
+        }
+        for text in ["${", "${item.", "${item.id | json", "${item.ids[0", "${item.a-b", "${a b"] {
+            assert_eq!(complaint(text, ALL), "this `${` has no `}`", "{text}");
+        }
     }
 
     #[test]

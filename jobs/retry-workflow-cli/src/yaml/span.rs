@@ -69,7 +69,10 @@ impl FileError {
         // Sorted by position; mistakes about the whole file come first.
         mistakes.sort_by_key(|mistake| mistake.span.map_or(0, |span| span.start));
         for Mistake { message, .. } in &mut mistakes {
-            *message = shortened_values(message);
+            let short = shortened_values(message);
+            // Only a whole text can be written.
+            let cut = short.split_once(": write ").filter(|(_, cure)| !message.ends_with(cure));
+            *message = cut.map_or(&*short, |(what, _)| what).to_owned();
         }
         mistakes.dedup();
         Self { source, mistakes }

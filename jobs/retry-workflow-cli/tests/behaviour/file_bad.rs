@@ -70,3 +70,22 @@ fn a_message_shows_no_more_than_the_beginning_of_a_value() {
         }
     }
 }
+
+/// Shortened, it would be another text.
+#[test]
+fn a_text_that_is_too_long_to_be_shown_is_not_proposed() {
+    let told = |length: usize, begin: &str, end: &str| {
+        let text = format!("commands:\n  - shell: {begin}{}{end}\n", "x".repeat(length));
+        let error = WorkflowFile::parse("job.yml", &text).expect_err(&text);
+        error.mistakes().next().unwrap().1.to_owned()
+    };
+    let cured = "this text needs quotes in YAML: write `shell: 'echo note: x'`";
+    assert_eq!(told(1, "echo note: ", ""), cured);
+    assert_eq!(told(200, "echo note: ", ""), "this text needs quotes in YAML");
+    let cured = r#"an apostrophe ends a text that began with one: write `shell: "echo 'x'"`"#;
+    assert_eq!(told(1, "'echo '", "''"), cured);
+    let only = "an apostrophe ends a text that began with one";
+    assert_eq!(told(200, "'echo '", "''"), only);
+    assert_eq!(told(1, "[echo, ", "]"), "this is a list: write the text `\"echo x\"`");
+    assert_eq!(told(200, "[echo, ", "]"), "this is a list");
+}

@@ -63,10 +63,10 @@ impl Forms<'_> {
         let text = node.scalar();
         let range = text.as_deref().and_then(range);
         let message = match range {
-            Some((0, _)) => {
+            Some((0, _) | (_, 0)) => {
                 "0 is success, which is not retried: exit codes of failures are 1 to 255"
             }
-            Some((_, 256..)) => "exit codes are 1 to 255",
+            Some((256.., _) | (_, 256..)) => "exit codes are 1 to 255",
             Some((first, last)) if first > last => {
                 let cure = format!("this range ends before it begins: write `{last}-{first}`");
                 return self.refuse(node.span, cure);
@@ -101,5 +101,6 @@ fn bare_code(node: &Node) -> Option<String> {
         Some((name, code)) if name == EXIT_CODE || MISTAKEN_NAMES.contains(&name) => code.trim(),
         _ => text.trim(),
     };
-    range(code).filter(|(_, last)| *last <= 255).map(|_| code.to_owned())
+    let (first, last) = range(code)?;
+    (1 <= first && first <= last && last <= 255).then(|| code.to_owned())
 }

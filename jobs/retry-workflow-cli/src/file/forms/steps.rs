@@ -298,10 +298,8 @@ impl Forms<'_> {
 
     /// Reads an element of `exec`.
     fn argument(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Template> {
-        let text = match &node.value {
-            Value::Text(text) => text.as_str(),
-            _ => self.text(node)?,
-        };
+        let text =
+            if let Value::Text(text) = &node.value { text.as_str() } else { self.text(node)? };
         self.without_nul(node, text)?;
         for (at, _) in text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$')) {
             let written = text[at..].find('}').map(|end| &text[at..=at + end]);
@@ -611,12 +609,8 @@ impl Forms<'_> {
             return self.steps(node, available);
         }
         let script = self.script(node, available);
-        Steps(
-            script
-                .map(|script| Step::new("step 1".to_owned(), step_text(node), Run::Shell(script)))
-                .into_iter()
-                .collect(),
-        )
+        let step = |script| Step::new("step 1".to_owned(), step_text(node), Run::Shell(script));
+        Steps(script.map(step).into_iter().collect())
     }
 
     /// Unwraps a parse result: places the placeholders in the file, or reports the mistakes.
@@ -634,15 +628,13 @@ impl Forms<'_> {
 
     /// Unwraps a parse result, or reports the mistakes.
     fn valid<T>(&mut self, node: &Node, parsed: Result<T, Vec<TemplateError>>) -> Option<T> {
-        let errors = match parsed {
-            Ok(parsed) => return Some(parsed),
-            Err(errors) => errors,
+        let report = |errors| {
+            for TemplateError { at, part, message } in errors {
+                let span = node.span_within(&self.source.text, at, &part);
+                self.wrong(span, message);
+            }
         };
-        for TemplateError { at, part, message } in errors {
-            let span = node.span_within(&self.source.text, at, &part);
-            self.wrong(span, message);
-        }
-        None
+        parsed.map_err(report).ok()
     }
 }
 

@@ -608,7 +608,7 @@ fn limited(mut runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRun
     }
     let concurrency = limits.concurrency.iter();
     concurrency.fold(runner.rate(of_all), |runner, (per, most)| {
-        runner.concurrency_per(key(per), most.get())
+        runner.concurrency_per(key(per), most.get()).key_text(&per.text)
     })
 }
 

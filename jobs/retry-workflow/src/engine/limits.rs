@@ -30,7 +30,8 @@ pub(super) fn of(options: &Options) -> Arc<[JobLimit]> {
 
 /// The limits by which items wait in the store, as the record of a job has them.
 pub(super) fn recorded(options: &Options) -> Vec<String> {
-    options.key_limits.iter().map(|limit| limit.bound.to_string()).collect()
+    let text = |limit: &JobLimit| format!("{} per {:?}", limit.bound, limit.name);
+    options.key_limits.iter().map(text).collect()
 }
 
 /// Makes items due that wait for limits that the job no longer has.

@@ -59,7 +59,11 @@ impl Forms<'_> {
             let per = self.key_of(limit, item, (LIMIT, "`per` and `limit`"), "2");
             let most = limit.get("limit").and_then(|most| self.positive(most, "limit"));
             let most = most.and_then(NonZeroU32::new);
-            limits.concurrency.extend(per.zip(most));
+            let Some((per, most)) = per.zip(most) else { continue };
+            if limits.concurrency.iter().any(|(one, _)| one.text == per.text) {
+                self.wrong(limit.span, "these items already have a limit: keep one of the two");
+            }
+            limits.concurrency.push((per, most));
         }
         limits
     }

@@ -8,7 +8,7 @@ use super::support::{Place, until};
 /// Seven items, each of which notes when it starts and ends, in milliseconds.
 fn place(limits: &str) -> Place {
     let items = ["a1", "a2", "a3", "b1", "b2", "c1", "c2"];
-    let items = items.map(|id| serde_json::json!({ "id": id, "host": &id[..1] }));
+    let items = items.map(|id| serde_json::json!({ "id": id, "host": &id[..1], "n": 1, "m": 1 }));
     Place::with(&format!(
         "name: job\nmap:\n  input: items.json\n{limits}\n  agent_template:\n    - exec: ['./call.sh', '${{item.host}}']\n"
     ))
@@ -121,21 +121,30 @@ fn what_is_used_of_a_cost_stays_with_its_text() {
     status.says("40/d at most: 40 used, the next free start is ").says("200/d at most: 28 used");
 }
 
-/// The windows of two keys are not those of each other, whichever is written first.
-#[test]
-fn what_is_used_of_a_key_stays_with_its_text() {
-    let host = "{ per: '${item.host}', limit: 1/d }";
-    let place = place(&format!("  rate: {host}"));
-    let waits = |place: &Place| {
-        let items = place.objects(&["items", "list", "job-1", "--state", "pending"]);
-        let dues: Vec<_> = items.iter().map(|item| item["due"].clone()).collect();
-        let hour = (retry_workflow::Timestamp::now() + Duration::from_secs(3_600)).to_string();
-        (items.len() == 4 && dues.iter().all(|due| due.as_str() > Some(&hour))).then_some(dues)
-    };
+/// The times at which four items are due, all of them in more than an hour.
+fn waits(place: &Place) -> Option<Vec<serde_json::Value>> {
+    let items = place.objects(&["items", "list", "job-1", "--state", "pending"]);
+    let dues: Vec<_> = items.iter().map(|item| item["due"].clone()).collect();
+    let hour = (retry_workflow::Timestamp::now() + Duration::from_secs(3_600)).to_string();
+    (items.len() == 4 && dues.iter().all(|due| due.as_str() > Some(&hour))).then_some(dues)
+}
+
+/// Runs one item of each host, and stops when the others wait for the next day.
+fn one_a_day(rate: &str) -> Place {
+    let place = place(&format!("  rate: {rate}"));
     let running = place.spawn(&["run", "job.yml"]);
     until("the others wait", || waits(&place).is_some());
     running.signal("INT");
     running.ended();
+    assert_eq!(times(&place, "starts", "").len(), 3);
+    place
+}
+
+/// The windows of two keys are not those of each other, whichever is written first.
+#[test]
+fn what_is_used_of_a_key_stays_with_its_text() {
+    let host = "{ per: '${item.host}', limit: 1/d }";
+    let place = one_a_day(host);
     let before = waits(&place);
     let both = format!("[{host}, {{ per: '# ${{item.host}}', limit: 100/d }}]");
     place.write("job.yml", &place.read("job.yml").replace(host, &both));
@@ -147,6 +156,46 @@ fn what_is_used_of_a_key_stays_with_its_text() {
     running.signal("INT");
     running.ended();
     assert_eq!(times(&place, "starts", "").len(), 3);
+}
+
+#[test]
+fn no_item_waits_for_a_window_whose_key_or_cost_was_edited() {
+    let host = "{ per: '${item.host}', cost: '${item.n}', limit: 1/d }";
+    for (text, edited) in [("per: '${item.host", "per: '${item.id"), ("item.n", "item.m")] {
+        let place = one_a_day(host);
+        place.write("job.yml", &place.read("job.yml").replacen(text, edited, 1));
+        let running = place.spawn(&["resume", "job-1"]);
+        until("others start", || times(&place, "starts", "").len() > 3);
+        running.signal("INT");
+        running.ended();
+    }
+}
+
+/// The first process has a place for one item, and the second one joins it with another file.
+#[test]
+fn places_of_a_key_stay_with_its_text() {
+    let host = "{ per: '${item.host}', limit: 1 }";
+    let place = place(&format!("  max_parallel: 1\n  concurrency: {host}")).script(
+        "call.sh",
+        "echo $1 starts >> log; until [ -e go ]; do sleep 0.05; done; echo $1 ends >> log",
+    );
+    let first = place.spawn(&["run", "job.yml"]);
+    until("an item runs", || !place.read("log").is_empty());
+    let both = format!("[{{ per: '# ${{item.host}}', limit: 9 }}, {host}]");
+    let text = place.read("job.yml").replace(host, &both).replace("parallel: 1", "parallel: 9");
+    place.write("job.yml", &text);
+    let second = place.spawn(&["resume", "job-1"]);
+    until("other hosts are called", || ["b", "c"].iter().all(|it| place.read("log").contains(it)));
+    place.write("go", "");
+    for running in [first, second] {
+        assert_eq!(running.ended().code, Some(0));
+    }
+    let log = place.read("log");
+    for (host, items) in [("a", 3), ("b", 2), ("c", 2)] {
+        let of_host: Vec<_> = log.lines().filter(|line| line.starts_with(host)).collect();
+        let one_by_one = [format!("{host} starts"), format!("{host} ends")];
+        assert_eq!(of_host, [one_by_one[0].as_str(), &one_by_one[1]].repeat(items), "{log}");
+    }
 }
 
 #[test]

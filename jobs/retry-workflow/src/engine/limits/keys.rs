@@ -52,7 +52,7 @@ pub(crate) struct JobLimit {
     /// `None`: all items of the job share the limit.
     pub(crate) of: Option<KeyOf>,
     pub(crate) bound: LimitBound,
-    /// The text of the key, by which rates keep their state after an edit. Without one, a limit is
+    /// The text of the key, by which a limit keeps its state after an edit. Without one, it is
     /// numbered among those of its kind.
     pub(crate) name: Option<String>,
 }
@@ -109,11 +109,12 @@ impl KeyRates {
                 *lowest = *rate;
             }
         }
-        Self { text: rates.to_string(), pace, windows }
+        let text = windows.keys().fold(rates.to_string(), |text, name| format!("{text} {name}"));
+        Self { text, pace, windows }
     }
 }
 
-/// As the record of a job has it: `5/s, 100/h` or `2`.
+/// As the stored state of a key has it: `2`, or rates and the names of their windows.
 impl fmt::Display for LimitBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -586,12 +587,12 @@ fn has_places(limits: &[JobLimit], key: Key) -> bool {
 
 /// The name of a key in the store.
 fn name_of(limits: &[JobLimit], Key { limit, digest }: Key) -> String {
-    if let Some(name) = limits.get(limit).and_then(|limit| limit.name.as_ref()) {
-        return format!("rate {:016x}:{digest:016x}", fnv(name));
-    }
     let has_places = |limit| has_places(limits, Key { limit, digest });
-    let is_alike = |one: &usize| has_places(*one) == has_places(limit);
     let kind = if has_places(limit) { "places" } else { "rate" };
+    if let Some(name) = limits.get(limit).and_then(|limit| limit.name.as_ref()) {
+        return format!("{kind} {:016x}:{digest:016x}", fnv(name));
+    }
+    let is_alike = |one: &usize| has_places(*one) == has_places(limit);
     format!("{kind} {}:{digest:016x}", (0..limit).filter(is_alike).count())
 }
 

@@ -2,6 +2,7 @@
 
 use retry_rules::file::{Draft, KEYS, Keys as _};
 use retry_rules::suggest::{instead, nearest, shortened};
+use retry_rules::{BreakerConfig, QuotaConfig};
 use serde::de::value;
 
 use crate::site::registry;
@@ -71,22 +72,16 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     format!("unknown function `{word}`{instead}")
 }
 
-/// Options of the attribute that are code, and not part of a policy.
-const CODE: &[&str] = &[
-    "retry_on",
-    "abort_on",
-    "uncounted",
-    "retry_after",
-    "wait_by",
-    "breaker",
-    "quota",
-    "on_failure",
-    "on_retry",
-];
+/// Options of the attribute that are code, and not part of a policy, separated by spaces.
+const CODE: &str = "retry_on abort_on uncounted classify retry_after wait_by breaker circuit_breaker \
+                    breaker_on when_open quota cancel on_failure map_error on_retry history log \
+                    log_retries policy name clone carry context nested";
 
 /// The key named by `word`.
 pub(super) fn key(word: &str) -> Result<&'static str, String> {
-    if CODE.contains(&word) {
+    let (breaker, quota) = (<Draft<BreakerConfig>>::default(), <Draft<QuotaConfig>>::default());
+    let mut code = CODE.split(' ').chain(breaker.keys().iter().chain(quota.keys()).copied());
+    if code.any(|code| code == word) && !KEYS.contains(&word) {
         return Err(format!(
             "`{word}` cannot be changed while the program runs, because it is compiled into the \
              function: remove it here"

@@ -41,6 +41,16 @@ fn an_unknown_name_or_key_is_reported_with_its_place() {
                  because it is compiled into the function: remove it here".to_owned(),
         ),
         (
+            "billing.fetch:\n  log: warn\n",
+            "error: line 2 column 3: `log` cannot be changed while the program runs, because it is \
+                 compiled into the function: remove it here".to_owned(),
+        ),
+        (
+            "billing.fetch:\n  failure_threshold: 5\n",
+            "error: line 2 column 3: `failure_threshold` cannot be changed while the program runs, \
+                 because it is compiled into the function: remove it here".to_owned(),
+        ),
+        (
             "billing.fetch:\n  attempts: 2\n  on_failure: stop\n",
             "error: line 3 column 3: `on_failure` cannot be changed while the program runs, \
                  because it is compiled into the function: remove it here".to_owned(),

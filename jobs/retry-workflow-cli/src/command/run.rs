@@ -365,7 +365,7 @@ pub(super) async fn find(store: &dyn Store, id: &str) -> Result<Job, CommandErro
         WorkflowError::Store(error) => error.into(),
         _ if names_file(Path::new(id)) => CommandError::Usage(format!(
             "`{id}` is a file, but this command takes a job, such as `import-1`: `retry-workflow \
-             jobs` lists them; to go on with the latest job of the file, write `retry-workflow run \
+             jobs` lists them; to resume the latest job of the file, write `retry-workflow run \
              {id} --continue`"
         )),
         unknown => CommandError::Usage(chain(&unknown)),

@@ -165,6 +165,8 @@ impl<'s> Forms<'s> {
     ) -> Option<Entries<'a>> {
         let entries = self.map(node, expected)?;
         let is_file = known.contains(&"commands");
+        let has_steps = node.get("tasks").or_else(|| node.get("commands")).is_some();
+        let has_only_steps = has_steps && node.get("map").is_none();
         for (key, value) in entries {
             let name = key.name.as_str();
             if known.contains(&name) || key.is_ignored() {
@@ -175,6 +177,8 @@ impl<'s> Forms<'s> {
                 format!("`{name}` {hint}: remove the key")
             } else if is_file && STEP.contains(&name) {
                 format!("`{name}` belongs to a step: move it there, beside the step's `shell`")
+            } else if is_file && MAP.contains(&name) && has_only_steps {
+                format!("`{name}` is for the items of a `map`, and this file has none: remove it")
             } else if is_file && MAP.contains(&name) {
                 format!("`{name}` belongs to `map`: move it there")
             } else if name == "retry_config" && known.contains(&"agent_template") {
@@ -362,19 +366,13 @@ impl<'s> Forms<'s> {
 
     /// Reports keys that belong to other modes.
     fn reject_keys_of_other_modes(&mut self, entries: Entries<'_>, mode: &str) {
-        for (key, _) in entries {
-            for (other, own) in MODES {
-                if other != mode && own.contains(&key.name.as_str()) {
-                    let own = MODES.iter().find(|(name, _)| *name == mode);
-                    let here = own.map(|(_, keys)| keys.join("`, `")).unwrap_or_default();
-                    self.wrong(
-                        key.span,
-                        format!(
-                            "`{}` belongs to `mode: {other}`, but this is `mode: {mode}`, which has `{here}`: change the mode, or remove the key",
-                            key.name
-                        ),
-                    );
-                }
+        let keys_here =
+            MODES.iter().find(|(name, _)| *name == mode).map(|(_, keys)| keys.join("`, `"));
+        let here = keys_here.unwrap_or_default();
+        for (Key { name, span, .. }, _) in entries {
+            let mode_of_key = MODES.iter().find(|(_, keys)| keys.contains(&name.as_str()));
+            if let Some((other, _)) = mode_of_key.filter(|(other, _)| *other != mode) {
+                self.wrong(*span, format!("`{name}` belongs to `mode: {other}`, but this is `mode: {mode}`, which has `{here}`: change the mode, or remove the key"));
             }
         }
     }

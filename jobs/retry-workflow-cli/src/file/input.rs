@@ -49,6 +49,13 @@ pub(crate) enum InputFrom {
     Stdin,
 }
 
+impl InputFrom {
+    /// The file of this name, or stdin, which is `-`.
+    pub(crate) fn named(name: &str) -> Self {
+        if name == "-" { Self::Stdin } else { Self::File(name.into()) }
+    }
+}
+
 /// Reads the input of a map.
 #[derive(Clone, Debug)]
 pub(crate) struct InputReader {

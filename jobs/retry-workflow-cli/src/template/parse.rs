@@ -217,9 +217,15 @@ fn unknown(written: &str, name: &str, available: AvailableValues<'_>) -> String 
     if ROOTS.contains(&root) || name.contains('.') {
         return format!("unknown placeholder `{written}`: {}", available.listed());
     }
+    let listed = available.listed();
+    let of_item = match name {
+        "attempt" | "retry_count" => {
+            format!("; of an item: `$RETRY_WORKFLOW_{}`", name.to_uppercase())
+        }
+        _ => String::new(),
+    };
     format!(
-        "unknown placeholder `{written}`: {}; a variable of the shell is written `${name}`, without \
-         braces",
-        available.listed()
+        "unknown placeholder `{written}`: {listed}; a variable of the shell is written `${name}`, \
+         without braces{of_item}"
     )
 }

@@ -46,13 +46,15 @@ fn add_tips(mut error: Error) -> Error {
     error
 }
 
-/// Returns the command to write in place of the name of a file alone.
+/// Returns the command to write in place of the name of a file alone, or of another verb.
 fn command_for_file(error: &Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    names_file(Path::new(word))
-        .then(|| format!("to run a workflow file, write `retry-workflow run {word}`"))
+    let is_verb = matches!(&**word, "start" | "execute" | "exec" | "submit");
+    let file = if is_verb { "FILE" } else { word };
+    (is_verb || names_file(Path::new(word)))
+        .then(|| format!("to run a workflow file, write `retry-workflow run {file}`"))
 }
 
 /// Returns where the setting of retries is written that an unknown argument means.

@@ -86,11 +86,12 @@ impl Forms<'_> {
     /// `command`.
     fn input(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Input> {
         let Value::Map(_) = &node.value else {
+            if matches!(node.value, Value::List(_)) {
+                return self.unexpected(node, "one file, or `{ command: … }`");
+            }
             let text = self.text(node)?;
-            let from = if text == "-" {
-                InputFrom::Stdin
-            } else if Format::of_name(text).is_some() {
-                InputFrom::File(text.into())
+            let from = if text == "-" || Format::of_name(text).is_some() {
+                InputFrom::named(text)
             } else if text.starts_with("./")
                 || text.starts_with('/')
                 || text.trim().contains(char::is_whitespace)
@@ -115,12 +116,7 @@ impl Forms<'_> {
             Some(node) => Some(self.choice(node, "format", &Format::NAMES)?),
         };
         let (from, span) = match (node.get("file"), node.get("command")) {
-            (Some(file), None) => {
-                let text = self.text(file)?;
-                let from =
-                    if text == "-" { InputFrom::Stdin } else { InputFrom::File(text.into()) };
-                (from, file.span)
-            }
+            (Some(file), None) => (InputFrom::named(self.text(file)?), file.span),
             (None, Some(command)) => {
                 (InputFrom::Command(Box::new(self.script(command, available)?)), command.span)
             }

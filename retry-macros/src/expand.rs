@@ -160,8 +160,7 @@ fn expand(
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
     checks.extend(expansion.check_span(&function.body, arguments));
-    if let Some((place, warning)) = signature::unseen_failure(args, &expansion.declared, attempted)
-    {
+    if let Some((place, warning)) = signature::unseen_failure(args, &expansion.declared) {
         // The compiler shows the note of a deprecated function where it is called.
         let call = SpanRange::of(place).write_path(quote!(__retry_unseen_failure));
         checks.extend(quote! {

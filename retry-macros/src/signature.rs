@@ -2,7 +2,7 @@
 
 mod by_value;
 
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{Group, TokenStream};
 use quote::ToTokens as _;
 use retry_rules::Field;
 use retry_rules::matchers::covers;
@@ -13,7 +13,7 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{is_punct, is_word, mentions};
+use crate::tokens::search::mentions;
 
 /// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
 const MAKE_ASYNC: &str =
@@ -312,46 +312,25 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
 pub(crate) fn unseen_failure<'t>(
     args: &Args,
     declared: &'t Type,
-    body: &Group,
 ) -> Option<(&'t Type, &'static str)> {
     let mut types = types::type_arguments(types::segment(declared, "Result")?);
     let (value, error) = (types.next()?, types.next()?);
     let is = |ty, name| types::segment(ty, name).is_some();
-    let lists = |is_meant: &dyn Fn(&str) -> bool| {
-        let kind = |matcher: &Matcher| matches!(matcher, Matcher::Class(kind) if is_meant(&kind.to_string()));
-        args.retry_on.as_ref().is_some_and(|list| list.iter().any(kind))
-    };
-    let of_reqwest = |ty: &Type| mentions(ty.to_token_stream(), &|word| word == "reqwest");
-    let of_status = |kind: &str| matches!(kind, "server_error" | "rate_limit" | "transient");
-    let warning = if is(value, "Result") && is(error, "JoinError") {
+    let lists_timeouts = args
+        .retry_on
+        .as_ref()?
+        .iter()
+        .any(|matcher| matches!(matcher, Matcher::Class(kind) if kind == "timeout"));
+    let warning = if is(error, "JoinError") {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result`, or add \
          `ok(Result::is_err)` to `retry_on`"
-    } else if is(value, "Result") && is(error, "Elapsed") && !lists(&|kind| kind == "timeout") {
+    } else if is(error, "Elapsed") && !lists_timeouts {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result` (`timeout \
          = \"1s\"` among the options limits each attempt), or add `ok(Result::is_err)` to `retry_on`"
-    } else if is(value, "Response")
-        && (of_reqwest(value) || of_reqwest(error))
-        && lists(&of_status)
-        && ends_with_send(body)
-    {
-        "a response such as a 503 is an `Ok`, which is not retried: reqwest's `error_for_status` makes \
-         an error of it, or `retry_runtime::http::check` (feature `http`), which reads `Retry-After`"
     } else {
         return None;
     };
-    (args.retry_on.is_some() && !args.has_ok()).then_some((value, warning))
-}
-
-/// Returns whether a body returns what `client.get(…).send()` does, untested. A `send` of a name may
-/// be one of the user's own, which tests the status.
-fn ends_with_send(body: &Group) -> bool {
-    let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
-    let sent = match &tokens[..] {
-        [sent @ .., dot, word] if is_punct(Some(dot), '.') && is_word(Some(word), "await") => sent,
-        sent => sent,
-    };
-    matches!(sent, [.., TokenTree::Group(_), dot, word, TokenTree::Group(none)]
-        if is_punct(Some(dot), '.') && is_word(Some(word), "send") && none.stream().is_empty())
+    (is(value, "Result") && !args.has_ok()).then_some((value, warning))
 }
 
 /// `None` has neither a class nor a text, so these matchers never match it.

@@ -48,7 +48,7 @@ fn add_tips(mut error: Error) -> Error {
 
 /// Returns the command to write in place of the name of a file alone, or of another verb.
 fn command_for_file(error: &Error) -> Option<String> {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
         return None;
     };
     let is_verb = matches!(&**word, "start" | "execute" | "exec" | "submit");
@@ -59,9 +59,7 @@ fn command_for_file(error: &Error) -> Option<String> {
 
 /// Returns where the setting of retries is written that an unknown argument means.
 fn setting_meant(error: &Error) -> Option<String> {
-    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
     let cure = key_of_others(argument.trim_start_matches('-'), "", &KEYS)?;
     let (key, flag) = (key_of(&cure), key_of(&cure).replace('_', "-"));
     Some(format!("this is `{key}` in the `retry_config` of a step, and `--{flag}` of `explain`"))

@@ -319,7 +319,7 @@ impl ErrorPolicy {
     /// ```
     /// # use retry_workflow::ErrorPolicy;
     /// let error = ErrorPolicy::new().failure_threshold(25.0).validate().unwrap_err();
-    /// assert!(error.to_string().contains("0.25 for a quarter"));
+    /// assert!(error.to_string().contains("`0.25` for a quarter"));
     /// ```
     ///
     /// # Errors

@@ -49,7 +49,7 @@ async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
         (new().rate("0/s").rate("1/s"), "at least 1"),
         (new().retry(Policy::new().attempts(0)), "at least 1"),
         (new().retry(Policy::new().deadline(Duration::from_secs(60))), "use a `budget`"),
-        (new().error_policy(ErrorPolicy::new().failure_threshold(1.5)), "such as 0.25"),
+        (new().error_policy(ErrorPolicy::new().failure_threshold(1.5)), "such as `0.25`"),
         (new().error_policy(ErrorPolicy::new().max_failures(0)), "continue_on_failure: false"),
         (new().error_policy(ErrorPolicy::new().circuit_breaker(gradual)), "half_open_requests"),
     ] {

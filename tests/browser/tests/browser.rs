@@ -16,8 +16,8 @@ use retry_runtime::http::check_body;
 use retry_runtime::matchers::server_error;
 use retry_runtime::reqwest_middleware::RetryMiddleware;
 use retry_runtime::{
-    Backoff, BreakerConfig, CircuitBreaker, Class, Event, Interrupted, Jitter, Policy, Reason, Retrier,
-    RetryError, Warning, classify, on_event, report, retry, retrying, sites,
+    Backoff, BreakerConfig, CircuitBreaker, Class, Event, Interrupted, Jitter, Policy, Reason,
+    Retrier, RetryError, Warning, classify, on_event, report, retry, retrying, sites,
 };
 use wasm_bindgen_test::wasm_bindgen_test;
 use web_time::Instant;

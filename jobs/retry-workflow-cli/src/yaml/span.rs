@@ -120,7 +120,7 @@ impl FileError {
     /// ```
     /// use retry_workflow_cli::WorkflowFile;
     ///
-    /// let error = WorkflowFile::parse("job.yml", "input: { fille: x.json }").unwrap_err();
+    /// let error = WorkflowFile::parse("job.yml", "comands: [echo]").unwrap_err();
     /// assert!(error.known_keys().any(|keys| keys.contains(&"commands".to_owned())));
     /// ```
     pub fn known_keys(&self) -> impl Iterator<Item = &[String]> {

@@ -55,7 +55,7 @@ impl Scope {
             }
             None if self.has_calls() && runtime::is_of_environment(&expr) => {
                 let message = "a value of the environment goes inside `runtime(…)`, which needs the \
-                               type of a `parse`, as in `parse::<u32>()`";
+                               type of a `parse`, such as `parse::<u32>()`";
                 Err(error(expr, message))
             }
             None => read(expr),

@@ -108,7 +108,11 @@ impl RetrierSettings {
 
     /// The context of a call, with the breaker and the quota.
     pub(super) fn context(&self) -> CallContext<'_> {
-        CallContext { may_hedge: false, ..self.around(Some(self), false).context }
+        CallContext {
+            may_hedge: false,
+            is_blocking: false,
+            ..self.around(Some(self), false).context
+        }
     }
 
     /// The surroundings of a call, which uses the breaker and the quota of `lent`; async, or one that

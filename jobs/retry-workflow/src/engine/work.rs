@@ -122,7 +122,7 @@ pub struct WorkItem<'a> {
     /// re-driven [from the failed step](crate::Redrive::from_failed).
     pub checkpoint: Option<String>,
     /// `true` if an attempt of this run has left the checkpoint. Otherwise the run starts there, as
-    /// after a re-drive from the failed step: with all its attempts, so a [`RetryState`] in the
+    /// after a re-drive from the failed step: with all its attempts, so a `RetryState` in the
     /// checkpoint is one of an earlier run, and has to be left out.
     pub is_continued: bool,
     /// The time that this run's [postponed](WorkOutcome::Postponed) attempts that left a record

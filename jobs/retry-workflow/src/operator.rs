@@ -74,7 +74,7 @@ impl Operator {
         Ok(purged)
     }
 
-    /// Emits the event of an action on a job that nobody waits for any more, and that has failed: at
+    /// Emits the event of an action on a job that failed after its request had been answered: at
     /// the level `ERROR`, with the field `error`.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! What const evaluation can never call is reported once, as what it is.
+//! A value that const evaluation cannot compute is reported once, by its source.
 use retry_runtime::retry;
 
 #[retry(attempts = std::env::var("ATTEMPTS").map_or(3, |text| text.len()))]

@@ -427,7 +427,7 @@ async fn a_cancellation_does_not_wait_for_leases_of_other_machines() {
     assert_eq!(store.counts("night-1").await.unwrap().skipped, 9);
 }
 
-/// Nobody waits for it any more.
+/// The request has ended by then.
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_that_fails_after_its_response_is_an_event() {
     for (is_deleted, error) in [(true, "was deleted or replaced"), (false, "have not stopped")] {

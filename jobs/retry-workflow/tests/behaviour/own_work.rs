@@ -378,7 +378,7 @@ async fn a_retry_state_of_an_earlier_run_uses_up_no_attempt() {
     }
 }
 
-/// What the policy skips, and what is cancelled while it waits, keeps its place.
+/// Items that the policy skips, or that are cancelled while they wait, keep their places.
 #[tokio::test(start_paused = true)]
 async fn a_skipped_item_is_re_driven_from_where_it_failed() {
     assert_eq!(places_of_runs(OnItemFailure::Skip, true).await, "0 | 1 | 2 | 3 |");

@@ -153,19 +153,20 @@ pub use store::{Store, StoreError};
 pub use workflow::Workflow;
 
 pub mod work {
-    //! The arguments and results of an implementation of [`Work`](crate::Work), and the iterators
-    //! and streams that a job takes as its [`Items`](crate::Items).
+    //! The arguments and results of an implementation of [`Work`](crate::Work), and items with
+    //! [their own ids](crate::keyed).
 
     pub use retry_runtime::{Interrupted, Reason, durable};
 
+    pub use crate::engine::items::Keyed;
     #[doc(hidden)]
-    pub use crate::engine::items::ContentIds;
-    pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
+    pub use crate::engine::items::{ByIterator, ByKey, ByStream, ContentIds, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{
         AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome, postponement,
     };
     pub use crate::engine::{checkpoint, failed_step, postponed};
+    #[doc(hidden)]
     pub use crate::item::one_or_many::{Many, One, OneOrMany};
     pub use crate::item::record::StepTime;
     #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Failures that are alike, counted by the hour in which their items ended.
 
-use retry_workflow::store::codes::codes;
+use retry_workflow::store::codes::{FAILED_INDEX, codes, partial_index};
 use retry_workflow::store::{Group, HourCount, sql};
 use retry_workflow::{Failure, Filter, Timestamp};
 use tokio_postgres::Row;
@@ -63,16 +63,17 @@ fn failures(
         };
     };
     let newest = values.add(limit(newest));
+    let (_, predicate) = partial_index(&codes(filter)).unwrap_or(FAILED_INDEX);
     let (tables, order) = match job {
         Some(job) => {
             let job = values.add(job);
             let tables = format!(
                 "@states s JOIN @failures f ON f.item = s.item \
-                 WHERE s.job >= {job} AND s.job <= {job} AND s.state >= 3 AND"
+                 WHERE s.job >= {job} AND s.job <= {job} AND s.{predicate} AND"
             );
             (tables, "s.job DESC, s.item DESC")
         }
-        None => ("@failures f WHERE".to_owned(), "f.item DESC"),
+        None => (format!("@failures f WHERE f.{predicate} AND"), "f.item DESC"),
     };
     format!(
         "(SELECT f.item, f.class, f.signature, f.ended FROM {tables} {states} \

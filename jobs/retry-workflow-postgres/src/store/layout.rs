@@ -90,6 +90,7 @@ CREATE TABLE @states (
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX claimable ON @states (job, claim_rank, due, item) WHERE due IS NOT NULL;
 CREATE INDEX failed ON @states (job, item) WHERE state >= 3;
+CREATE INDEX skipped ON @states (job, item) WHERE state >= 4;
 CREATE TABLE @history (
     item bigint NOT NULL,
     token bigint NOT NULL,
@@ -116,6 +117,7 @@ CREATE TABLE @failures (
     failure text NOT NULL
 );
 CREATE INDEX alike ON @failures (job, signature, item);
+CREATE INDEX left_out ON @failures (item) WHERE state >= 4;
 CREATE TABLE @vals (
     key text COLLATE "C" PRIMARY KEY,
     revision bigint NOT NULL,

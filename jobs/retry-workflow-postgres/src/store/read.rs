@@ -41,10 +41,11 @@ pub(crate) async fn overview(
     let beginning = ClaimCursor::BEGINNING;
     let has_claimed = near != beginning;
     // As long as something is due after what has been claimed, it does not matter what comes before
-    // or later. To find that out takes a scan of all that was claimed since the last vacuum.
+    // or later, and once all items have ended nothing is due. Otherwise it takes a scan of all that
+    // was claimed since the last vacuum.
     let due = if has_claimed { now } else { Timestamp::NEVER };
     let (overview, next) = overview_after(session, job, most, &near, due).await?;
-    if !has_claimed || next.is_some() {
+    if !has_claimed || next.is_some() || overview.counts.unfinished() == 0 {
         return Ok(overview);
     }
     let (overview, next) = overview_after(session, job, most, &beginning, Timestamp::NEVER).await?;

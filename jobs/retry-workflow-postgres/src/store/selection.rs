@@ -2,7 +2,7 @@
 //! them.
 
 use retry_workflow::Filter;
-use retry_workflow::store::codes::{DEAD, SKIPPED, codes};
+use retry_workflow::store::codes::{DEAD, SKIPPED, codes, partial_index};
 use retry_workflow::store::sql;
 use tokio_postgres::types::ToSql;
 
@@ -42,7 +42,7 @@ impl Values {
 /// A search for items: the index that answers most of the filter.
 pub(crate) struct Look {
     table: &'static str,
-    conditions: &'static str,
+    conditions: String,
     /// The columns by which the index orders the items.
     columns: &'static [&'static str],
     pub(crate) job: Option<i64>,
@@ -118,31 +118,36 @@ impl FilteredItems {
         let failures = if by_failure { "JOIN" } else { "LEFT JOIN" };
         let codes_text: Vec<_> = codes.iter().map(ToString::to_string).collect();
         let mut wanted = format!("s.state IN ({})", codes_text.join(", "));
-        let is_failed = codes.iter().all(|code| *code >= DEAD);
-        if is_failed {
-            // Word for word the predicate of the index `failed`, or the planner would not use it.
-            wanted.push_str(" AND s.state >= 3");
+        let failed = partial_index(codes);
+        if let Some((_, predicate)) = failed {
+            // Word for word the predicate of the index, or the planner would not use it.
+            wanted = format!("{wanted} AND s.{predicate}");
         }
         let signature = filter.signature.as_deref().filter(|_| job.is_some());
         let signature = signature.map(|signature| encode(signature).into_owned());
-        let (table, conditions, columns): (_, _, &[_]) = match (job, &signature) {
-            (Some(_), Some(_)) => (
+        let (table, conditions, columns): (_, _, &[_]) = match (job, &signature, failed) {
+            (Some(_), Some(_), _) => (
                 "@failures",
                 "(l.job, l.signature, l.item) > ($job, $signature, $after) \
-                 AND (l.job, l.signature) <= ($job, $signature)",
+                 AND (l.job, l.signature) <= ($job, $signature)"
+                    .to_owned(),
                 &["job", "signature", "item"],
             ),
-            (Some(_), None) if is_failed => (
+            (Some(_), None, Some((_, predicate))) => (
                 "@states",
-                "(l.job, l.item) > ($job, $after) AND l.job <= $job AND l.state >= 3 \
-                 AND $signature IS NULL",
+                format!(
+                    "(l.job, l.item) > ($job, $after) AND l.job <= $job AND l.{predicate} \
+                     AND $signature IS NULL"
+                ),
                 &["job", "item"],
             ),
-            (Some(_), None) => {
-                ("@items", "l.job = $job AND l.item > $after AND $signature IS NULL", &["item"])
+            (Some(_), None, None) => {
+                let of_job = "l.job = $job AND l.item > $after AND $signature IS NULL";
+                ("@items", of_job.to_owned(), &["item"])
             }
-            (None, _) => {
-                ("@states", "l.item > $after AND $job IS NULL AND $signature IS NULL", &["item"])
+            (None, ..) => {
+                let of_all = "l.item > $after AND $job IS NULL AND $signature IS NULL";
+                ("@states", of_all.to_owned(), &["item"])
             }
         };
         let look =

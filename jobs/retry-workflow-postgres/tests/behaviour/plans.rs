@@ -297,6 +297,14 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let skip = Alteration::Skip(Failure::new("cancelled", "no"));
     assert_eq!(alter(&job(), skip, 50, 9).await, 50);
     of_the_job("leaving out 50", "using claimable", 500.0);
+    let left_out = job().states([ItemState::Skipped]);
+    assert_eq!(store.list(&left_out, None, 100).await.unwrap().items.len(), 50);
+    of_the_job("a page of skipped items", "using skipped", 51.0);
+    assert_eq!(store.stats(&left_out, Some(100)).await.unwrap().len(), 1);
+    of_the_job("groups of skipped items", "using skipped", 101.0);
+    let all_left_out = Filter::default().states([ItemState::Skipped]);
+    assert_eq!(store.stats(&all_left_out, Some(100)).await.unwrap().len(), 1);
+    of_the_job("groups of skipped items of all jobs", "using left_out", 101.0);
     assert_eq!(alter(&job(), Alteration::MakeDue(Waiting::All), 50, 0).await, 50);
     of_the_job("making 50 due", "using claimable", 500.0);
     assert_eq!(alter(&job(), Alteration::MakeDue(Waiting::ForLimit), 50, 9).await, 0);

@@ -51,6 +51,19 @@ pub fn codes(filter: &Filter) -> Vec<i16> {
     codes
 }
 
+/// A partial index on states: its name and its predicate.
+pub type PartialIndex = (&'static str, &'static str);
+
+/// The index of the items with a failure.
+pub const FAILED_INDEX: PartialIndex = ("failed", "state >= 3");
+
+/// Returns the smallest partial index with all items in these states, if there is one.
+pub fn partial_index(codes: &[i16]) -> Option<PartialIndex> {
+    let indexes = [(SKIPPED, ("skipped", "state >= 4")), (DEAD, FAILED_INDEX)];
+    let index = indexes.into_iter().find(|(least, _)| codes.iter().all(|code| code >= least));
+    index.map(|(_, index)| index)
+}
+
 /// The outcomes, in the order of their codes.
 const OUTCOMES: [AttemptOutcome; 5] = [
     AttemptOutcome::Succeeded,

@@ -9,6 +9,7 @@ use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::record::Filter;
 use crate::item::summary::{Group, HourCount};
+use crate::store::codes::{FAILED_INDEX, codes, partial_index};
 use crate::store::sql::{self, Columns};
 
 /// The failures that a filter selects, the largest group first.
@@ -84,16 +85,17 @@ fn failures(
         };
     };
     let newest = values.add(limit(newest));
+    let (index, predicate) = partial_index(&codes(filter)).unwrap_or(FAILED_INDEX);
     let (tables, number) = match job {
         Some(job) => {
             let job = values.add(job);
             let tables = format!(
-                "states s INDEXED BY failed CROSS JOIN failures f ON f.item = s.item \
-                 WHERE s.job = {job} AND s.state >= 3 AND"
+                "states s INDEXED BY {index} CROSS JOIN failures f ON f.item = s.item \
+                 WHERE s.job = {job} AND s.{predicate} AND"
             );
             (tables, "s.item")
         }
-        None => ("failures f WHERE".to_owned(), "f.item"),
+        None => (format!("failures f WHERE f.{predicate} AND"), "f.item"),
     };
     format!(
         "(SELECT f.item, f.class, f.signature, f.ended FROM {tables} {states} \

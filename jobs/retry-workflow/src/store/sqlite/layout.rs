@@ -1,7 +1,6 @@
 //! The tables of a store, and what marks a file as one.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::OnceLock;
 
 use rusqlite::{Connection, Result};
@@ -13,6 +12,7 @@ pub(super) const APPLICATION: i64 = 0x7274_7766;
 pub(super) static LAYOUT: Layout = Layout::new(&[TABLES]);
 
 /// The tables of a store, as the steps that lead to them.
+#[derive(Debug)]
 pub(super) struct Layout {
     /// Each step migrates a store to the layout with its number (`PRAGMA user_version`), counted
     /// from 1; the first one starts from an empty file. Released steps never change: a change of
@@ -53,12 +53,6 @@ impl Layout {
         };
         let Some(expected) = expected.get(number) else { return Ok(Vec::new()) };
         Ok(expected.difference(found).cloned().collect())
-    }
-}
-
-impl fmt::Debug for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Layout").field(&self.version()).finish()
     }
 }
 
@@ -134,6 +128,7 @@ CREATE TABLE states (
 );
 CREATE INDEX claimable ON states (job, claim_rank, due) WHERE due IS NOT NULL;
 CREATE INDEX failed ON states (job) WHERE state >= 3;
+CREATE INDEX skipped ON states (job) WHERE state >= 4;
 CREATE TABLE history (
     item INTEGER NOT NULL,
     token INTEGER NOT NULL,
@@ -160,6 +155,7 @@ CREATE TABLE failures (
     failure TEXT NOT NULL
 );
 CREATE INDEX alike ON failures (job, signature, class, state, ended);
+CREATE INDEX left_out ON failures (item) WHERE state >= 4;
 CREATE TABLE vals (
     key TEXT PRIMARY KEY,
     revision INTEGER NOT NULL,

@@ -8,7 +8,7 @@ use rusqlite::{Result, params_from_iter};
 
 use super::transaction::Transaction;
 use crate::item::record::Filter;
-use crate::store::codes::{DEAD, SKIPPED, codes};
+use crate::store::codes::{DEAD, SKIPPED, codes, partial_index};
 use crate::store::{MAX_ROWS_SCANNED, sql};
 
 /// The items that a filter selects.
@@ -80,9 +80,10 @@ impl FilteredItems {
         let mut values = Values::default();
         let after = values.add(0);
         let mut conditions = in_states(filter, "s");
-        // Word for word the predicate of the index `failed`, or SQLite would not use it.
-        let is_failed = codes(filter).iter().all(|code| *code >= DEAD);
-        let failed = if is_failed { " AND s.state >= 3" } else { "" };
+        // Word for word the predicate of the index, or SQLite would not use it.
+        let index = partial_index(&codes(filter));
+        let is_failed = index.is_some();
+        let failed = index.map(|(_, predicate)| format!(" AND s.{predicate}")).unwrap_or_default();
         let of_job = job.map(|job| format!(" AND s.job = {}", values.add(job)));
         let of_job = of_job.unwrap_or_default();
         let found_by = match numbers {
@@ -95,7 +96,7 @@ impl FilteredItems {
             None if is_failed && job.is_some() => format!("s.item > {after}{failed}{of_job}"),
             None => {
                 conditions.push_str(&of_job);
-                conditions.push_str(failed);
+                conditions.push_str(&failed);
                 format!("s.item > {after}")
             }
         };
@@ -206,4 +207,29 @@ fn find_alike(
         .query_map((job, signature, limit(most.saturating_add(1))), |row| row.get(0))?
         .collect::<Result<Vec<_>>>()?;
     Ok((numbers.len() <= most).then_some(numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::record::ItemState;
+    use crate::store::sqlite::SqliteOptions;
+    use crate::store::sqlite::file::open_in_memory;
+    use crate::store::sqlite::transaction::Names;
+
+    #[test]
+    fn failed_and_skipped_items_are_each_found_by_their_index() {
+        let connection = open_in_memory(&SqliteOptions::default()).unwrap();
+        let mut names = Names::default();
+        let tx = Transaction::begun(&connection, &mut names);
+        for (state, index) in [(ItemState::Dead, "failed"), (ItemState::Skipped, "skipped")] {
+            let FilteredItems { found_by, conditions, values } =
+                FilteredItems::new(&Filter::job("job").states([state]), Some(1), None);
+            let sql = format!("EXPLAIN QUERY PLAN SELECT 1 FROM {TABLES} WHERE {found_by}");
+            let mut plan = tx.prepare(&format!("{sql} AND {conditions}")).unwrap();
+            let plan = plan.query_map(params_from_iter(values.0), |row| row.get("detail")).unwrap();
+            let plan: Vec<String> = plan.map(Result::unwrap).collect();
+            assert!(plan[0].contains(&format!("INDEX {index} ")), "{plan:?}");
+        }
+    }
 }

@@ -324,7 +324,10 @@ impl<K, T> Session<K, T> {
     }
 
     /// Returns the end of a call that is cancelled during a wait.
-    pub(crate) fn cancelled_in_wait(&self, context: &CallContext<'_>) -> Ended {
+    pub(crate) fn cancelled_in_wait(&mut self, context: &CallContext<'_>) -> Ended {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.as_mut().wait_was_cancelled();
+        }
         self.progress().cancelled(context)
     }
 
@@ -547,7 +550,7 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
     /// Ends the call that was cancelled during a wait, after a failure or after the rejection
     /// `rejected`.
     #[cold]
-    pub fn cancelled(self, mut context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
+    pub fn cancelled(mut self, mut context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
         context.set_timing(self.timer.timing());
         let ended = self.cancelled_in_wait(&context);
         let none = || unreachable!("a failure that is retried is kept during the wait");

@@ -91,7 +91,8 @@ impl<E> RetryError<E> {
         self.0.ended.attempts
     }
 
-    /// Returns the sum of the waits between the attempts.
+    /// Returns the sum of the waits between the attempts. A wait that was cancelled counts as far as
+    /// it lasted.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -48,6 +48,23 @@ fn a_call_waits_between_its_attempts() {
 }
 
 #[test]
+fn a_wait_that_is_cancelled_counts_as_far_as_it_lasted() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[retry(initial_delay = HOUR, max_delay = HOUR, budget = unlimited, cancel = stop())]
+    async fn stopped() -> Result<(), RetryError<io::Error>> {
+        Err(refused())
+    }
+    async fn stop() {
+        smol::Timer::after(Duration::from_millis(20)).await;
+    }
+    on_each(async || {
+        let waited = stopped().await.unwrap_err().waited();
+        assert!(!waited.is_zero() && waited < HOUR / 2, "{waited:?}");
+    });
+}
+
+#[test]
 fn attempts_and_calls_are_cut_off() {
     #[retry(attempts = 2, initial_delay = "1ms", timeout = "10ms")]
     async fn hangs(calls: &AtomicU32) -> io::Result<()> {

@@ -43,6 +43,7 @@ async fn it_ends_the_wait_under_way() {
     assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 3));
     assert_eq!(error.last().map(String::as_str), Some("no answer"));
     assert_eq!((began.elapsed(), calls.get()), (25 * S, 3));
+    assert_eq!(error.waited(), 25 * S, "the last wait lasted 5 s of its 10 s");
 }
 
 #[tokio::test(start_paused = true)]
@@ -260,7 +261,7 @@ async fn a_call_waiting_for_its_breaker_is_cancelled() {
     let began = Instant::now();
     let error = waiting(&breaker).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 0));
-    assert_eq!(began.elapsed(), 15 * S);
+    assert_eq!((began.elapsed(), error.waited()), (15 * S, 15 * S));
 }
 
 #[test]
@@ -295,7 +296,7 @@ async fn it_ends_the_wait_of_a_retrier() {
         let error = call.when(|_| true).await.unwrap_err();
         assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 2));
         assert_eq!(error.last().map(String::as_str), Some("no answer"));
-        assert_eq!(calls.get(), 2);
+        assert_eq!((error.waited(), calls.get()), (25 * S, 2));
     }
     assert_eq!(began.elapsed(), 50 * S);
     // The first retry was made, and the second one was not.

@@ -6,6 +6,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use crate::base::clock::{self, Instant};
+
 /// The longest setting of one timer, about a month: a browser counts milliseconds in 31 bits, and
 /// ends a longer sleep at once; elsewhere, a point in time has its limits too.
 const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
@@ -14,13 +16,23 @@ const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
 #[derive(Debug)]
 pub(crate) struct Delay {
     timer: futures_timer::Delay,
-    left: Duration,
+    /// The start of this setting of the timer, and its length.
+    part: (Instant, Duration),
+    /// The sleep after it.
+    rest: Duration,
 }
 
 impl Delay {
     pub(super) fn new(delay: Duration) -> Self {
         let part = delay.min(LONGEST);
-        Self { timer: timer(part), left: delay.saturating_sub(part) }
+        let rest = delay.saturating_sub(part);
+        Self { timer: timer(part), part: (clock::now(), part), rest }
+    }
+
+    pub(super) fn left(&self) -> Duration {
+        let (began, part) = self.part;
+        let slept = clock::now().saturating_duration_since(began);
+        part.saturating_sub(slept).saturating_add(self.rest)
     }
 }
 
@@ -41,10 +53,10 @@ impl Future for Delay {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         while Pin::new(&mut self.timer).poll(cx).is_ready() {
-            if self.left.is_zero() {
+            if self.rest.is_zero() {
                 return Poll::Ready(());
             }
-            *self = Self::new(self.left);
+            *self = Self::new(self.rest);
         }
         Poll::Pending
     }

@@ -66,6 +66,14 @@ pub(crate) fn sleep_until(at: Instant) -> Sleep {
     }
 }
 
+/// Returns the rest of a sleep.
+pub(crate) fn left(sleep: &Sleep) -> Duration {
+    match sleep {
+        Sleep::OfTokio { sleep } => sleep.deadline().saturating_duration_since(clock::now()),
+        Sleep::OfOthers { delay } => delay.left(),
+    }
+}
+
 /// Lets other tasks run: in tokio, if this one has kept them from it for long; elsewhere each time.
 pub(crate) fn poll_yield(cx: &mut Context<'_>, has_yielded: &mut Yielded) -> Poll<()> {
     if Handle::try_current().is_ok() {

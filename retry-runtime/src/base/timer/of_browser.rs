@@ -34,6 +34,11 @@ pub(crate) fn sleep_until(at: Instant) -> Sleep {
     Sleep::new(at.saturating_duration_since(clock::now()))
 }
 
+/// Returns the rest of a sleep.
+pub(crate) fn left(sleep: &Sleep) -> Duration {
+    sleep.left()
+}
+
 /// Lets other tasks run.
 pub(crate) fn poll_yield(cx: &mut Context<'_>, has_yielded: &mut Yielded) -> Poll<()> {
     delay::poll_yield(cx, has_yielded)

@@ -35,6 +35,11 @@ pub(crate) fn sleep_until(at: Instant) -> Sleep {
     tokio::time::sleep_until(at)
 }
 
+/// Returns the rest of a sleep.
+pub(crate) fn left(sleep: &Sleep) -> Duration {
+    sleep.deadline().saturating_duration_since(clock::now())
+}
+
 /// Lets other tasks run if this one has kept them from it for long.
 pub(crate) fn poll_yield(cx: &mut Context<'_>, (): &mut Yielded) -> Poll<()> {
     tokio::task::coop::poll_proceed(cx).map(|unit| unit.made_progress())

@@ -86,6 +86,19 @@ impl<K> WaitingCall<K> {
         this.progress.attempt_begins();
     }
 
+    /// The wait under way has been cancelled: the rest of it was not waited.
+    #[cold]
+    pub(super) fn wait_was_cancelled(self: Pin<&mut Self>) {
+        let this = self.project();
+        let decided = this.progress.delay().unwrap_or_default();
+        let left = match this.timer.as_ref().get_ref() {
+            WaitTimer::Set { sleep } if this.progress.is_sleeping => timer::left(sleep),
+            // The first poll of the wait has found the call cancelled.
+            _ => decided,
+        };
+        this.progress.slept_only(decided.saturating_sub(left));
+    }
+
     fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if !self.progress.ends_at_once() {
             return self.poll_timer(cx);

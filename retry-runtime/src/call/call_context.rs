@@ -25,8 +25,10 @@ pub struct CallContext<'a> {
     pub(crate) quota: Option<&'a RetryQuota>,
     /// The times of the call, if it has limits.
     pub(crate) timing: Option<Timing>,
-    /// The time since the call first failed, for a call whose waits outlast the process.
-    pub(crate) since_first: Option<Duration>,
+    /// The time since the call first failed, for a call that another process or run began.
+    pub(crate) since_first: Duration,
+    /// Set if the waits of the call outlast the process.
+    pub(crate) is_stored: bool,
     /// The longest wait with which the failure uses up no attempt and no time, if it may.
     pub(crate) postponable: Option<Duration>,
     /// Set if the call waits when the breaker does not admit it.
@@ -61,7 +63,8 @@ impl<'a> CallContext<'a> {
             breaker: None,
             quota: None,
             timing: None,
-            since_first: None,
+            since_first: Duration::ZERO,
+            is_stored: false,
             postponable: None,
             waits_for_breaker: false,
             is_blocking: false,
@@ -127,7 +130,7 @@ impl<'a> CallContext<'a> {
     /// the process has no such bound unless one is set.
     pub(crate) fn max_retry_after(&self, policy: &Policy) -> Duration {
         match policy.max_retry_after_bound() {
-            Bound::None if self.since_first.is_some() => Duration::MAX,
+            Bound::None if self.is_stored => Duration::MAX,
             _ => policy.get_max_retry_after(),
         }
     }
@@ -215,11 +218,12 @@ impl Timing {
     }
 
     /// Returns why no attempt may follow a wait of `delay` that begins now: the deadline falls
-    /// within the wait, or the wait ends later than `max_elapsed` after the call began. `behind` is
-    /// time that has passed on other clocks than this one.
+    /// within the wait, or the wait ends later than `max_elapsed` after the call began. `unslept` is
+    /// the sum of the waits that a test has skipped, and `behind` is the time before this run.
     pub(crate) fn ends_by(
         &self,
         policy: &Policy,
+        unslept: Duration,
         behind: Duration,
         delay: Duration,
     ) -> Option<Reason> {
@@ -228,10 +232,10 @@ impl Timing {
             return None;
         }
         let elapsed = self.started.map(|started| clock::now().saturating_duration_since(started));
-        let elapsed = elapsed.unwrap_or_default().saturating_add(behind).saturating_add(delay);
+        let elapsed = elapsed.unwrap_or_default().saturating_add(unslept).saturating_add(delay);
         if self.deadline.is_some_and(|deadline| elapsed >= deadline) {
             Some(Reason::Deadline)
-        } else if max_elapsed.is_some_and(|max_elapsed| elapsed > max_elapsed) {
+        } else if max_elapsed.is_some_and(|max| elapsed.saturating_add(behind) > max) {
             Some(Reason::MaxElapsed)
         } else {
             None

@@ -13,6 +13,7 @@ use crate::base::clock::Instant;
 use crate::call::attempt_limit::Untimed;
 use crate::call::attempt_limit::{CallLimits, CallTiming};
 use crate::call::call_context::{CallContext, Timing};
+use crate::call::call_state::CallState;
 use crate::call::hedge::race::{HedgePolicy, Members, Race, RaceContext};
 use crate::call::session::{Next, Session, WaitTerms};
 use crate::call::verdict::{Judgement, Verdict};
@@ -156,6 +157,12 @@ impl<'r> Driver<'r> {
         if let Some(guarded) = &mut self.session.timer {
             guarded.limits.cannot_cut();
         }
+        self
+    }
+
+    /// This call, which continues one with this progress.
+    pub(crate) fn resumed(mut self, behind: CallState) -> Self {
+        self.session = self.session.resumed(behind);
         self
     }
 

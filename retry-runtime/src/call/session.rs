@@ -558,14 +558,15 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
     }
 }
 
-impl Session {
+impl<K: Default, T> Session<K, T> {
     /// Resumes a call with this progress, made in this process or in another one.
-    pub(crate) fn resumed(behind: CallState) -> Self {
-        if behind.attempts == 0 {
-            return Self::new();
+    #[cold]
+    pub(crate) fn resumed(mut self, behind: CallState) -> Self {
+        if behind != CallState::default() {
+            let progress = CallProgress::resumed(behind);
+            self.waiting = Some(WaitingCall::new(progress, K::default(), None));
         }
-        let waiting = Some(WaitingCall::new(CallProgress::resumed(behind), (), None));
-        Self { waiting, timer: Untimed }
+        self
     }
 
     /// The progress of the call.

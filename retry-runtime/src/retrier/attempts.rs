@@ -242,6 +242,9 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
     fn announce(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>) {
         let Some(outcome) = &self.outcome else { return };
         let Judge { rules, on_retry, .. } = &mut self.judge;
+        if let Some((state, _)) = on_retry.resumed(Seal) {
+            *state = session.state();
+        }
         if rules.have_closures() || on_retry.is_some(Seal) {
             let event = session.event_of_attempt(context, outcome);
             rules.on_retry(&event);
@@ -279,10 +282,16 @@ impl<T, E, V: Values<T>> Calling<'_, '_, T, E, V> {
             (self.outcome, self.fault) = (Some(attempt_result(outcome)), fault);
         }
         let mut around = self.judge.common.settings.around(lent, cx.is_some());
+        if let Some((_, since_first)) = self.judge.on_retry.resumed(Seal) {
+            around.context.since_first = since_first;
+        }
         let finished = ready!(driver.poll(&mut self, &mut around, cx));
         let Some(outcome) = self.outcome else { unreachable!("a call ends with an outcome") };
         Poll::Ready(match (finished, outcome) {
             (Finished::GaveUp(how), outcome) => {
+                if let Some((state, _)) = self.judge.on_retry.resumed(Seal) {
+                    (state.attempts, state.waited) = (how.attempts, how.waited);
+                }
                 ended(outcome, how, self.judge.rules.source_of, Some(driver.take_history()))
             }
             (Finished::Succeeded, Ok(value)) => Ok(value),

@@ -171,10 +171,10 @@ impl<D, V> Retrier<D, V> {
         let context = settings.context();
         // The state does not keep failures: a store has a history of its own.
         let end = context.end.with_history(0);
-        let (since_first, postponable) = (Some(failed.since_first), failed.postponable);
-        let context = CallContext { since_first, postponable, end, ..context };
+        let Failed { since_first, postponable, .. } = *failed;
+        let context = CallContext { since_first, is_stored: true, postponable, end, ..context };
 
-        let mut session = Session::<()>::resumed(*state);
+        let mut session = Session::<()>::new().resumed(*state);
         match session.failed(context, None, verdict) {
             Next::Wait => {
                 rules.on_retry(&session.event(&context, failed.error));
@@ -229,7 +229,7 @@ impl<D, V> Retrier<D, V> {
     /// retrier.succeeded_after(state);
     /// ```
     pub fn succeeded_after(&self, state: CallState) {
-        Session::<()>::resumed(state).succeeded(self.common.settings.origin(), None);
+        Session::<()>::new().resumed(state).succeeded(self.common.settings.origin(), None);
     }
 }
 

@@ -6,19 +6,27 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 
 use crate::base::sealed::Seal;
+use crate::call::call_state::CallState;
 use crate::call::verdict::OwnWait;
 use crate::event::retry_event::RetryEvent;
 
 /// The functions called with each failure of one call: those that listen, and those that set the
 /// wait.
 ///
-/// Implemented by `()`, [`Listeners`] and [`WaitsBy`]; its argument of a private type prevents other
+/// Implemented by `()`, [`Listeners`], [`WaitsBy`] and [`Resumed`]; its argument of a private type prevents other
 /// implementations.
 pub trait Listener<E> {
     /// Returns whether there is a closure.
     #[doc(hidden)]
     fn is_some(&self, _: Seal) -> bool {
         true
+    }
+
+    /// Returns the state that the call continues, and the time since its first failure, if it was
+    /// resumed.
+    #[doc(hidden)]
+    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
+        None
     }
 
     /// Calls the listeners.
@@ -55,6 +63,10 @@ impl<E, L: Listener<E>, F: FnMut(&RetryEvent<'_, E>) -> R, R> Listener<E> for Li
         (self.last)(event);
     }
 
+    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
+        self.first.resumed(Seal)
+    }
+
     fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
         self.first.wait_by(attempt, error, due)
     }
@@ -76,6 +88,10 @@ where
         self.first.call(event, Seal);
     }
 
+    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
+        self.first.resumed(Seal)
+    }
+
     fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
         let first = self.first.wait_by(attempt, error, due);
         let due = match first {
@@ -88,3 +104,30 @@ where
 }
 
 retry_rules::partial_debug!([L, F] WaitsBy<L, F>);
+
+/// The closures of a call that continues a stored one, and the state of that.
+pub struct Resumed<'s, L> {
+    pub(super) first: L,
+    pub(super) state: &'s mut CallState,
+    pub(super) since_first: Duration,
+}
+
+impl<E, L: Listener<E>> Listener<E> for Resumed<'_, L> {
+    fn is_some(&self, _: Seal) -> bool {
+        self.first.is_some(Seal)
+    }
+
+    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
+        Some((self.state, self.since_first))
+    }
+
+    fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
+        self.first.call(event, Seal);
+    }
+
+    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
+        self.first.wait_by(attempt, error, due)
+    }
+}
+
+retry_rules::partial_debug!([L] Resumed<'_, L>, |self| { state: &self.state });

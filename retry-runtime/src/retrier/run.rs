@@ -12,6 +12,7 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use crate::base::sealed::Seal;
+use crate::call::call_state::CallState;
 use crate::call::cancel::{Cancel, CancelSignal, MaybeCancel, PollCancel};
 use crate::call::driver::Driver;
 use crate::event::retry_event::RetryEvent;
@@ -22,7 +23,7 @@ use crate::protect::breaker::Permit;
 use crate::retrier::Retrier;
 use crate::retrier::attempts::{FailedOutcome, Judge, Progress};
 use crate::retrier::decider::{Decider, ErrorRules};
-use crate::retrier::listener::{Listener, Listeners, WaitsBy};
+use crate::retrier::listener::{Listener, Listeners, Resumed, WaitsBy};
 use crate::retrier::operation::Operation;
 use crate::retrier::settings::{Common, NeedsDriver};
 use crate::retrier::values::Values;
@@ -58,7 +59,7 @@ pin_project_lite::pin_project! {
         #[pin]
         cancel: C,
         #[pin]
-        state: CallState<'r, T, E, Fut>,
+        state: RunState<'r, T, E, Fut>,
     }
 }
 
@@ -76,9 +77,9 @@ pin_project_lite::pin_project! {
     ///
     /// One enum, and one place for all attempts: a success writes little more than its tag, which
     /// is a byte of the rest, and the compiler knows from it what there is to drop.
-    #[project = CallStateProjection]
+    #[project = RunStateProjection]
     #[repr(u8)]
-    enum CallState<'r, T, E, Fut> {
+    enum RunState<'r, T, E, Fut> {
         Unbegun,
         Begun {
             #[pin]
@@ -123,7 +124,7 @@ impl<D, V> Retrier<D, V> {
 
 impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C> {
     fn of(parts: Parts<'r, Op, E, V, W, L>, cancel: C) -> Self {
-        Self { parts, cancel, state: CallState::Unbegun }
+        Self { parts, cancel, state: RunState::Unbegun }
     }
 }
 
@@ -236,6 +237,45 @@ where
         let on_retry = WaitsBy { first, last: wait_by };
         Run::of(Parts { common, rules, operation, when, on_retry }, self.cancel)
     }
+
+    /// Continues a call that was stopped, `since_first` after its first failure, with its next
+    /// attempt, which begins at once. Each failure updates `state`, and so does the end of the call:
+    /// store it, and pass it to this method, or to [`Retrier::decide`](crate::Retrier::decide), in
+    /// another process.
+    ///
+    /// As for `decide`, `budget` and `max_elapsed` are also checked against `since_first`. A
+    /// `deadline` counts from here. Attempts that an open breaker has rejected are not part of the
+    /// state.
+    ///
+    /// ```
+    /// use retry_runtime::durable::CallState;
+    /// use retry_runtime::{Policy, Reason, Retrier};
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new().attempts(4));
+    /// let fails = || async { Err::<(), _>("down") };
+    /// let mut state = CallState::default();
+    /// let call = retrier.run(fails).resume(&mut state, Duration::ZERO);
+    /// let stopped = call.cancel(tokio::time::sleep(Duration::from_secs(2))).await;
+    /// assert_eq!(stopped.unwrap_err().reason(), Reason::Cancelled);
+    /// assert_eq!((state.attempts, state.waited), (2, Duration::from_secs(2)));
+    ///
+    /// // An hour later, in another process:
+    /// let call = retrier.run(fails).resume(&mut state, Duration::from_secs(3_600));
+    /// assert_eq!(call.await.unwrap_err().attempts(), 4);
+    /// # }
+    /// ```
+    pub fn resume<'s>(
+        self,
+        state: &'s mut CallState,
+        since_first: Duration,
+    ) -> Run<'r, Op, Fut, T, E, V, W, Resumed<'s, L>, C> {
+        let Parts { common, rules, operation, when, on_retry: first } = self.parts;
+        let on_retry = Resumed { first, state, since_first };
+        Run::of(Parts { common, rules, operation, when, on_retry }, self.cancel)
+    }
 }
 
 impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C>
@@ -249,14 +289,15 @@ where
 {
     /// Ends the call before its first attempt if it is cancelled.
     fn end_if_cancelled(
-        parts: &Parts<'r, Op, E, V, W, L>,
+        parts: &mut Parts<'r, Op, E, V, W, L>,
         signal: Pin<&mut dyn PollCancel>,
     ) -> Result<(), RetryError<E>> {
         if !signal.poll_cancel(None, Seal) {
             return Ok(());
         }
         let last = AttemptError::Interrupted(Interrupted::Cancelled);
-        let ended = parts.common.settings.cancelled_first();
+        let behind = parts.on_retry.resumed(Seal).map(|(state, _)| *state);
+        let ended = parts.common.settings.cancelled_first(behind.unwrap_or_default());
         Err(RetryError::of_call(last, ended, parts.rules.source_of))
     }
 
@@ -267,24 +308,26 @@ where
     fn drive(
         parts: &mut Parts<'r, Op, E, V, W, L>,
         cancel: Pin<&mut C>,
-        mut state: Pin<&mut CallState<'r, T, E, Fut>>,
+        mut state: Pin<&mut RunState<'r, T, E, Fut>>,
         cx: &mut Context<'_>,
         failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
         permit: &mut Option<Permit<'r>>,
     ) -> Poll<Result<T, RetryError<E>>> {
         let Parts { common, rules, operation, when, on_retry } = parts;
         let settings = &common.settings;
-        let is_new = matches!(*state, CallState::Unbegun);
+        let is_new = matches!(*state, RunState::Unbegun);
         if is_new {
-            state.set(CallState::Begun { attempt: None, rest: None });
+            state.set(RunState::Begun { attempt: None, rest: None });
         }
-        let CallStateProjection::Begun { attempt, rest } = state.project() else {
+        let RunStateProjection::Begun { attempt, rest } = state.project() else {
             panic!("a call is polled after it has ended")
         };
         let DrivenCall(progress) = rest.get_or_insert_with(|| {
-            let driver =
-                if is_new { settings.driver() } else { Driver::after_first(permit.take()) };
-            DrivenCall::new(driver)
+            DrivenCall::new(match on_retry.resumed(Seal) {
+                _ if !is_new => Driver::after_first(permit.take()),
+                Some((state, _)) => settings.driver().resumed(*state),
+                None => settings.driver(),
+            })
         });
         let when = when.as_mut().map(|when| when as _);
         let judge = Judge { common, rules, when, on_retry, cancel: cancel.signal(Seal) };
@@ -306,19 +349,22 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let RunProjection { parts, mut cancel, mut state } = self.project();
-        let is_new = matches!(*state, CallState::Unbegun);
+        let is_new = matches!(*state, RunState::Unbegun);
         let signal = cancel.as_mut().signal(Seal).filter(|_| is_new);
         if let Some(Err(error)) = signal.map(|signal| Self::end_if_cancelled(parts, signal)) {
-            state.set(CallState::Ended);
+            state.set(RunState::Ended);
             return Poll::Ready(parts.operation.finish(Err(error)));
         }
-        let Parts { common, operation, .. } = parts;
+        let Parts { common, operation, on_retry, .. } = parts;
         let settings = &common.settings;
         // If the operation panics, it is dropped during the panic, which counts as a failure.
         let mut permit = None;
         let result = 'call: {
             let mut failed = 'first: {
                 if is_new {
+                    if on_retry.resumed(Seal).is_some() {
+                        break 'first None;
+                    }
                     if !settings.is_plain {
                         match settings.admit_first() {
                             Ok(own) => permit = own,
@@ -326,9 +372,9 @@ where
                         }
                     }
                     let attempt = operation.begin(1, || settings.first_attempt(), Seal);
-                    state.set(CallState::Begun { attempt, rest: None });
+                    state.set(RunState::Begun { attempt, rest: None });
                 }
-                let CallStateProjection::Begun { attempt, rest } = state.as_mut().project() else {
+                let RunStateProjection::Begun { attempt, rest } = state.as_mut().project() else {
                     break 'first None;
                 };
                 let Some(attempt) = attempt.as_pin_mut().filter(|_| rest.is_none()) else {
@@ -342,7 +388,7 @@ where
                 };
                 match common.value(operation.end(output)) {
                     Ok(value) => {
-                        state.set(CallState::Ended);
+                        state.set(RunState::Ended);
                         settings.succeeded_first(permit);
                         break 'call Ok(value);
                     }

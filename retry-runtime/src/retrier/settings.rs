@@ -7,6 +7,7 @@ use retry_rules::{Field, Fields, Invalid, Policy};
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::call_context::CallContext;
+use crate::call::call_state::CallState;
 use crate::call::driver::{Around, Driver};
 use crate::call::session::{Session, succeeded_first_try};
 use crate::call::verdict::Verdict;
@@ -205,8 +206,9 @@ impl RetrierSettings {
 
     /// Returns the end of a call that is cancelled before its first attempt.
     #[cold]
-    pub(super) fn cancelled_first(&self) -> Ended {
-        Session::<()>::new().cancelled_before_attempt(self.around(None, true).context)
+    pub(super) fn cancelled_first(&self, behind: CallState) -> Ended {
+        let session = Session::<()>::new().resumed(behind);
+        session.cancelled_before_attempt(self.around(None, true).context)
     }
 
     /// Reports, once, that the policy in force is not the one that was given, and that `uncounted` has

@@ -1,6 +1,7 @@
 //! Calls that are stored elsewhere during their waits make the same decisions as those that wait in
 //! memory.
 
+use std::future::ready;
 use std::io::{Error, ErrorKind};
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::{Arc, Mutex};
@@ -9,11 +10,13 @@ use std::time::Duration;
 use retry_runtime::durable::{CallState, Decision, Description, Failed};
 use retry_runtime::matchers::{network, timeout};
 use retry_runtime::{
-    Backoff, BreakerConfig, Cause, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier,
-    State, retrier,
+    Attempt, Backoff, BreakerConfig, Cause, CircuitBreaker, Class, Interrupted, Policy, Reason,
+    Retrier, State, retrier,
 };
+use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
+const MS: Duration = Duration::from_millis(1);
 
 fn refused() -> Error {
     ErrorKind::ConnectionRefused.into()
@@ -51,6 +54,106 @@ async fn durable_waits_match_those_of_a_call_in_memory() {
         assert_eq!(durable, *starts.lock().unwrap(), "{policy}");
         assert_eq!((reason, kept.attempts), (error.reason(), error.attempts()), "{policy}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_stopped_continues_with_its_next_attempt() {
+    let began = Instant::now();
+    let starts = Mutex::new(Vec::new());
+    let fails = async |cx: Arc<Attempt>| {
+        starts.lock().unwrap().push((cx.number(), began.elapsed().as_secs()));
+        if cx.is_last() { Ok(cx.waited()) } else { Err(refused()) }
+    };
+    let retrier = Retrier::new(Policy::new().attempts(4).initial_delay(10 * SECOND));
+    let mut state = CallState::default();
+    let call = retrier.run_cx(fails).resume(&mut state, Duration::ZERO);
+    let stopped = call.cancel(sleep(15 * SECOND)).await.unwrap_err();
+    assert_eq!((stopped.reason(), stopped.waited()), (Reason::Cancelled, 15 * SECOND));
+    let delay = Some(20 * SECOND);
+    let expected = CallState { attempts: 2, waited: 15 * SECOND, last_delay: delay, uncounted: 0 };
+    assert_eq!(state, expected);
+
+    let text = serde_json::to_string(&state).unwrap();
+    let mut state = serde_json::from_str(&text).unwrap();
+    let mut events = Vec::new();
+    let call = retrier.run_cx(fails).resume(&mut state, 15 * SECOND);
+    let waited = call.on_retry(|event| events.push((event.attempt(), event.waited()))).await;
+    assert_eq!(waited.unwrap(), 45 * SECOND);
+    assert_eq!(*starts.lock().unwrap(), [(1, 0), (2, 10), (3, 15), (4, 45)]);
+    assert_eq!(events, [(3, 15 * SECOND)]);
+    assert_eq!((state.attempts, state.waited), (3, 45 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_call_obeys_the_limits_of_the_whole() {
+    let base = Policy::new().unlimited().backoff(Backoff::Fixed).initial_delay(10 * SECOND);
+    let stored =
+        CallState { attempts: 2, waited: 20 * SECOND, last_delay: Some(10 * SECOND), uncounted: 1 };
+    let resumed = async |policy: Policy, since_first: Duration| {
+        let (mut state, retrier) = (stored, Retrier::new(policy));
+        let call = retrier.run(|| ready(Err::<(), _>(refused())));
+        let error = call.resume(&mut state, since_first).await.unwrap_err();
+        assert_eq!((state.attempts, state.waited), (error.attempts(), error.waited()));
+        (error.reason(), error.attempts(), error.waited())
+    };
+    // One of the two attempts has used up none.
+    let by_attempts = resumed(base.attempts(3), 20 * SECOND).await;
+    assert_eq!(by_attempts, (Reason::Attempts, 4, 30 * SECOND));
+    let by_budget = resumed(base.budget(40 * SECOND), 20 * SECOND).await;
+    assert_eq!(by_budget, (Reason::Budget, 5, 40 * SECOND));
+    // It was not continued for an hour.
+    let by_clock = resumed(base.budget(40 * SECOND), 3_600 * SECOND).await;
+    assert_eq!(by_clock, (Reason::Budget, 3, 20 * SECOND));
+    let by_age = resumed(base.max_elapsed(60 * SECOND), 40 * SECOND).await;
+    assert_eq!(by_age, (Reason::MaxElapsed, 5, 40 * SECOND));
+    let by_deadline = resumed(base.deadline(25 * SECOND), 3_600 * SECOND).await;
+    assert_eq!(by_deadline, (Reason::Deadline, 5, 40 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_call_keeps_what_was_uncounted_and_asked_for() {
+    let hint = |error: &Error| (error.kind() == ErrorKind::TimedOut).then_some(7 * SECOND);
+    let retrier =
+        Retrier::new(Policy::new().attempts(2).deadline(60 * SECOND)).uncounted(Class::TIMEOUT);
+    let retrier = retrier.retry_after(hint);
+    let mut state = CallState::default();
+    let busy = || ready(Err::<(), _>(Error::from(ErrorKind::TimedOut)));
+    let call = retrier.run(busy).resume(&mut state, Duration::ZERO);
+    call.cancel(sleep(10 * SECOND)).await.unwrap_err();
+    let waited = 10 * SECOND;
+    assert_eq!(
+        state,
+        CallState { attempts: 2, waited, last_delay: Some(7 * SECOND), uncounted: 2 }
+    );
+    let call = retrier.run(|| ready(Err::<(), _>(refused()))).resume(&mut state, waited);
+    assert_eq!(call.await.unwrap_err().attempts(), 4);
+
+    // No attempt is made, but the call has made some.
+    let call = retrier.run(busy).resume(&mut state, waited).cancel(ready(()));
+    let error = call.await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 4));
+
+    // Its waits do not outlast the process, so a server may not ask for any.
+    let patient =
+        Retrier::new(Policy::new().attempts(9)).retry_after(|_: &Error| Some(7_200 * SECOND));
+    let call = patient.run(busy).resume(&mut state, waited);
+    let error = call.await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::RetryAfter, 5));
+}
+
+#[test]
+fn a_resumed_call_that_blocks_continues_too() {
+    let retrier = Retrier::new(Policy::new().attempts(3).initial_delay(Duration::from_millis(1)));
+    let mut state = CallState::default();
+    assert_eq!(retrier.decide(&mut state, &Failed::now(&refused())), Decision::Wait(MS));
+    let mut calls = Vec::new();
+    let call = retrier.blocking_cx(|cx| {
+        calls.push(cx.number());
+        Err::<(), _>(refused())
+    });
+    let error = call.resume(&mut state, MS).call().unwrap_err();
+    assert_eq!((error.attempts(), calls), (3, vec![2, 3]));
+    assert_eq!((error.waited(), state.attempts), (3 * MS, 3));
 }
 
 #[test]

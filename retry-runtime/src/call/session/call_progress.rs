@@ -135,13 +135,14 @@ impl CallProgress {
         progress
     }
 
-    /// The progress, to be stored.
+    /// The progress, to be stored. Attempts before a reset are among those that use up none.
     pub(super) fn state(&self) -> CallState {
+        let Forgiven { made, uncounted, .. } = self.forgiven();
         CallState {
             attempts: self.made,
             waited: self.waited(),
             last_delay: self.delay(),
-            uncounted: self.forgiven().uncounted,
+            uncounted: uncounted.saturating_add(made),
         }
     }
 

@@ -122,7 +122,9 @@ where
         let Parts { common, rules, mut operation, mut when, mut on_retry } = self.parts;
         let settings = &common.settings;
         let (mut driver, mut failed) = (None, None);
-        if let Ok(permit) = settings.admit_first() {
+        if let Some((state, _)) = on_retry.resumed(Seal) {
+            driver = Some(settings.driver().blocking().resumed(*state));
+        } else if let Ok(permit) = settings.admit_first() {
             // If it panics, its permit is dropped during the panic, which counts as a failure.
             let begun = operation.begin(1, || settings.first_attempt(), Seal);
             let Some(attempt) = begun else { unreachable!("an attempt that blocks has begun") };

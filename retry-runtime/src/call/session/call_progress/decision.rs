@@ -345,15 +345,13 @@ impl CallProgress {
     ) -> Result<(), Reason> {
         let counted = self.waited.saturating_sub(self.forgiven().waited);
         let waited = Duration::from_nanos(counted).saturating_add(delay);
-        let since_first = context.since_first.unwrap_or_default();
+        let since_first = context.since_first;
         let by_the_clock = since_first.saturating_add(delay);
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
         }
-        // For waits that outlast the process, the program that stores the call supplies the elapsed
-        // time.
-        let behind = self.unslept().saturating_add(since_first);
-        let ends = context.timing.unwrap_or(Timing::NONE).ends_by(policy, behind, delay);
+        let timing = context.timing.unwrap_or(Timing::NONE);
+        let ends = timing.ends_by(policy, self.unslept(), since_first, delay);
         ends.map_or(Ok(()), Err)
     }
 

@@ -48,7 +48,7 @@
 //!
 //! | feature | what it gives |
 //! | --- | --- |
-//! | `macros` (default) | the attribute and `policy!` |
+//! | `macros` (default) | `#[retry]`, `retrying!`, `policy!` and `derive(Classify)` |
 //! | `tracing` (default) | events through the `tracing` facade |
 //! | `sites` | `sites` and `report`: every annotated function of the program, with the outcomes of its calls; enabled by `overrides` and `testing` |
 //! | `pattern` | `pattern("…")`: regular expressions over an error's text |

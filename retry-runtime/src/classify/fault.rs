@@ -19,11 +19,12 @@ use crate::outcome::error::RetryError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not reveal what kind of failure it is",
     label = "this error has neither a text nor a source that can be inspected",
-    note = "implement `std::error::Error` for `{Self}`, so that its text can be read",
+    note = "if `{Self}` is your own type, implement `std::error::Error` for it, so that its text can \
+            be read",
     note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier, \
             before any closures",
     note = "or add `.opaque()` to the retrier, before any closures: it then reads nothing from the \
-            error but its text (`Display`)"
+            error but its text (`Display`), and `.when(|error: &{Self}| …)` decides"
 )]
 pub trait Fault<Kind>: Display {
     /// Returns what can be read from the error.

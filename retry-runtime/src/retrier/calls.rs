@@ -52,7 +52,7 @@ impl<D, V> Retrier<D, V> {
         V: Values<T>,
         // rustc quotes these lines, with their comments, if an operation is not as they say.
         Op: FnMut() -> Fut, // for each attempt, `|| send(&url, body.clone())`; one that changes a variable: `run_with`
-        Fut: AttemptFuture<Op, T, E, FutKind>, // `async { get(7).await }`; not async: `run_sync(|| …)`
+        Fut: AttemptFuture<Op, T, E, Result<T, E>, FutKind>, // `async { get(7).await }`; not async: `run_sync(|| …)`
     {
         Fut::call(self.prepare(operation), Seal)
     }
@@ -111,18 +111,18 @@ impl<D, V> Retrier<D, V> {
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn run_with<S, T, E, Kind, Op, Fut>(
+    pub fn run_with<S, T, E, Kind, Op, Fut, FutKind>(
         &self,
         state: S,
         operation: Op,
-    ) -> Run<'_, WithState<S, Op>, Fut, T, E, V>
+    ) -> Run<'_, Fut::Operation, Fut::Attempt, T, E, V>
     where
         D: Decider<E, Kind>,
         V: Values<T>,
         Op: FnMut(S, Arc<Attempt>) -> Fut,
-        Fut: Future<Output = (S, Result<T, E>)>, // `async move { …; (state, result) }`
+        Fut: AttemptFuture<WithState<S, Op>, T, E, (S, Result<T, E>), FutKind>, // `async move { …; (state, result) }`
     {
-        self.prepare(WithState::new(state, operation))
+        Fut::call(self.prepare(WithState::new(state, operation)), Seal)
     }
 
     /// Returns the judge of a call, with the closure that does nothing.

@@ -12,14 +12,15 @@ use crate::base::sealed::{Never, Seal};
 /// to something else, they are unknown, so that the compiler reports this alone, and no errors about
 /// the use of the call.
 #[diagnostic::on_unimplemented(
-    message = "`run` repeats an operation that returns a future of a `Result`, and this one returns \
+    message = "a call repeats an operation that returns a future of `{O}`, and this one returns \
                `{Self}`",
-    label = "the operation returns no future of a `Result`",
+    label = "the operation returns no future of `{O}`",
     note = "an `async` block awaits what it calls: `run(|| async {{ fetch().await }})`, or \
             `run(|| fetch())`",
-    note = "for an operation that is not async, use `run_sync`, without `.await`"
+    note = "for an operation that is not async, use `run_sync`, without `.await`; an `Option` becomes a \
+            `Result` by `.ok_or(error)`"
 )]
-pub trait AttemptFuture<Op, T, E, Kind>: Future<Output = Result<T, E>> + Sized {
+pub trait AttemptFuture<Op, T, E, O, Kind>: Future<Output = O> + Sized {
     /// The future itself.
     type Attempt;
     /// The operation that returns it.
@@ -34,9 +35,9 @@ pub trait AttemptFuture<Op, T, E, Kind>: Future<Output = Result<T, E>> + Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<Fut, Op, T, E> AttemptFuture<Op, T, E, ()> for Fut
+impl<Fut, Op, T, E, O> AttemptFuture<Op, T, E, O, ()> for Fut
 where
-    Fut: Future<Output = Result<T, E>>,
+    Fut: Future<Output = O>,
 {
     type Attempt = Fut;
     type Operation = Op;
@@ -50,9 +51,9 @@ where
 // If there were only one implementation, the compiler would also report the same mistake again where
 // the call is awaited.
 #[diagnostic::do_not_recommend]
-impl<Fut, Op, T, E> AttemptFuture<Op, T, E, Infallible> for Fut
+impl<Fut, Op, T, E, O> AttemptFuture<Op, T, E, O, Infallible> for Fut
 where
-    Fut: Future<Output = Result<T, E>> + Never,
+    Fut: Future<Output = O> + Never,
 {
     type Attempt = Fut;
     type Operation = Op;

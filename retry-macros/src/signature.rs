@@ -67,9 +67,7 @@ pub(crate) fn check(
                  `Result<std::convert::Infallible, E>`, whose error ends the attempt",
             );
         }
-        if types::segment(ty, "Option").is_some_and(|option| !option.arguments.is_none()) {
-            matchers_of_none(args, errors);
-        }
+        never_match(args, ty, errors);
     }
     for attr in &function.attrs {
         if attr.path().segments.last().is_some_and(|segment| segment.ident == "retry") {
@@ -333,20 +331,30 @@ pub(crate) fn unseen_failure<'t>(
     (is(value, "Result") && !args.has_ok()).then_some((value, warning))
 }
 
-/// `None` has neither a class nor a text, so these matchers never match it.
-fn matchers_of_none(args: &Args, errors: &mut Errors) {
+/// Reports matchers of what a failure of this type does not have.
+fn never_match(args: &Args, ty: &Type, errors: &mut Errors) {
+    const NUMBERS: [&str; 6] = ["u16", "u32", "u64", "i16", "i32", "i64"];
+    let inside = types::inside_retry_error(ty);
+    let error = types::error_of(inside.as_ref().unwrap_or(ty));
+    let is = |number: &&str| error.is_some_and(|error| types::segment(error, number).is_some());
+    let is_number = args.classify.is_none() && NUMBERS.iter().any(is);
+    let option = types::segment(ty, "Option");
+    let is_option = option.is_some_and(|option| !option.arguments.is_none());
     for matcher in args.matchers() {
-        let (blamed, what) = match matcher {
-            Matcher::Class(class) => (class.to_token_stream(), "kind"),
-            Matcher::Pattern(text) => (text.to_token_stream(), "text"),
+        let (blamed, is_kind) = match matcher {
+            Matcher::Class(class) => (class.to_token_stream(), true),
+            Matcher::Pattern(text) => (text.to_token_stream(), false),
             Matcher::Matches { .. } | Matcher::When(_) | Matcher::Ok(_) => continue,
         };
-        errors.at(
-            blamed,
-            format_args!(
-                "this never matches: the failure of an `Option` is `None`, which has no {what}; \
-                 remove it (every `None` is retried by default), or return a `Result`"
-            ),
-        );
+        let why = if is_option {
+            "the failure of an `Option` is `None`, which has neither a kind nor a text; remove it \
+             (every `None` is retried by default), or return a `Result`"
+        } else if is_number && is_kind {
+            "the error is a number, which has no kind: to list numbers, write `matches(429 | 503)`; \
+             `classify = f` names a function that gives them kinds"
+        } else {
+            continue;
+        };
+        errors.at(blamed, format_args!("this never matches: {why}"));
     }
 }

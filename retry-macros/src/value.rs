@@ -102,6 +102,13 @@ pub(crate) fn text(expr: &Expr) -> Option<String> {
     }
 }
 
+/// The share that a literal stands for: `0.5`, or `"50%"`.
+pub(crate) fn share(expr: &Expr) -> Option<String> {
+    let written = text(expr).unwrap_or_else(|| expr.to_token_stream().to_string());
+    let share = number_meant(&written)?;
+    share.parse().is_ok_and(|share: f64| 0.0 < share && share < 1.0).then_some(share)
+}
+
 /// Returns whether this is the word `unlimited`.
 pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
@@ -117,27 +124,15 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
     if is_unlimited(&expr) {
         return Ok(Value::known(expr, Attempts::Unlimited));
     }
-    match number(&expr) {
-        Some((true, _)) => Err(error(
+    if means(&expr, &["unlimited", "none"]) || matches!(number(&expr), Some((true, _))) {
+        return Err(error(
             &expr,
             "`attempts` counts all calls, including the first, so it is at least 1: to retry for as \
              long as it takes, write `attempts = unlimited, max_elapsed = \"5m\"`",
-        )),
-        Some((false, Lit::Int(int))) => match int.base10_parse::<u32>() {
-            Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
-            Err(_) => Err(error(
-                &expr,
-                "this is more than `attempts` can hold: write a number up to 4294967295, or \
-                 `unlimited`",
-            )),
-        },
-        _ if is_literal(&expr) || means(&expr, &["none"]) => Err(error(
-            &expr,
-            "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
-        )),
-        _ if means(&expr, &["unlimited"]) => Err(error(&expr, "write `attempts = unlimited`")),
-        _ => Ok(Value::constant(expr)),
+        ));
     }
+    let Value { expr, known, runtime } = count(expr, "attempts", "5")?;
+    Ok(Value { expr, known: known.map(Attempts::Limited), runtime })
 }
 
 /// Parses a whole number, or a const expression.
@@ -145,7 +140,7 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
     match number(&expr) {
         Some((false, Lit::Int(int))) => match int.base10_parse() {
             Ok(count) => Ok(Value::known(expr, count)),
-            Err(why) => Err(error(&expr, format_args!("`{option}`: {why}"))),
+            Err(_) => Err(error(&expr, format_args!("`{option}` is at most {}", u32::MAX))),
         },
         Some((true, _)) => Ok(Value::known(expr, 0)),
         _ if is_literal(&expr) => Err(error(

@@ -71,6 +71,7 @@ pub const RETRY: &[ForeignName] = &[
          retryonexceptionpredicate retryonresultpredicate recovery isretryable retrywhen",
         "retry_on = [when(f)]",
     ),
+    ("classifyresponse retryonresponse", "retry_on = [ok(f)]"),
     ("retryexceptions retryonexceptions include retryiferror retryifexceptiontype", "retry_on"),
     (
         "ignoreexceptions exclude noretryfor giveup abortif ignore unless except donotretryon \
@@ -82,9 +83,13 @@ pub const RETRY: &[ForeignName] = &[
         "on_failure = fallback(f)",
     ),
     ("maperr errormapper retryerrorcls exhaustederror", "map_error = f"),
-    ("notify beforesleep onbackoff onfailedattempt afterretry beforeretry", "on_retry = f"),
+    (
+        "notify beforesleep onbackoff onfailedattempt afterretry beforeretry onretries",
+        "on_retry = f",
+    ),
     ("circuitbreaker cb", "breaker"),
     ("tripon recordexceptions", "breaker_on = [server_error, timeout]"),
+    ("waitwhenopen waitforbreaker", "when_open = wait"),
     ("cancellation abort shutdown cancellationtoken signal", "cancel = shutdown.cancelled()"),
     ("config retryconfig retrypolicy options", "policy"),
 ];

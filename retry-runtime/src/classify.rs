@@ -90,8 +90,8 @@ pub use text::text;
     message = "`{Self}` reveals nothing about itself, so `transient`, `network` and the like, and \
                `pattern`, cannot match it",
     label = "this error reveals neither a kind nor a text",
-    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
-            read",
+    note = "if `{Self}` is your own type, implement `std::error::Error` (or `Display`) for it, so \
+            that its text can be read; a type parameter needs that as a bound",
     note = "or implement `Display` for it and derive `retry_runtime::Classify`, to state its kind \
             directly; where it is the field of a type that derives `Classify`, the variant can \
             state its kind instead",

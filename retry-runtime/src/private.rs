@@ -285,7 +285,10 @@ impl<T: Never> Needs<T, Option<Infallible>> for NextAttempt {}
 
 /// Returns whether a predicate of a value holds. A function, so that the type of a closure's
 /// argument is inferred.
-pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
+pub fn is<T: ?Sized, P>(value: &T, predicate: P) -> bool
+where
+    P: FnOnce(&T) -> bool, // not async: `|value| *value == 0`, `Option::is_none`
+{
     predicate(value)
 }
 
@@ -300,7 +303,10 @@ where
 
 /// The wait that a server asked for. A function, so that the type of a closure's argument is
 /// inferred.
-pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> Option<Hint> {
+pub fn hint<E: ?Sized, F>(error: &E, hint: F) -> Option<Hint>
+where
+    F: FnOnce(&E) -> Option<Duration>, // `Some(Duration::from_secs(5))`, or `None`
+{
     hint(error).map(Hint::Wait)
 }
 
@@ -325,7 +331,7 @@ where
 /// Calls the function's own listener.
 pub fn call_on_retry<E, R: Nothing>(
     event: &RetryEvent<'_, E>,
-    on_retry: impl FnOnce(&RetryEvent<'_, E>) -> R,
+    on_retry: impl FnOnce(&RetryEvent<'_, E>) -> R, // `|event| eprintln!("{event}")`
 ) {
     on_retry(event);
 }
@@ -364,7 +370,10 @@ impl<E, F: Never> FallbackFunction<E, Infallible> for F {
 }
 
 /// Calls the fallback. A function, so that the type of a closure's argument is inferred.
-pub fn call_fallback<E, X>(error: RetryError<E>, fallback: impl FnOnce(RetryError<E>) -> X) -> X {
+pub fn call_fallback<E, X, F>(error: RetryError<E>, fallback: F) -> X
+where
+    F: FnOnce(RetryError<E>) -> X, // for a value, `|_| value`
+{
     fallback(error)
 }
 
@@ -411,7 +420,7 @@ impl<E, F, M: FnOnce(RetryError<E>) -> F + Never> MapsError<E, F, Infallible> fo
 /// The error that `map` returns.
 pub fn map_error<T, E, F>(
     result: Result<T, RetryError<E>>,
-    map: impl FnOnce(RetryError<E>) -> F,
+    map: impl FnOnce(RetryError<E>) -> F, // `|error: RetryError<std::io::Error>| AppError::from(error)`
 ) -> Result<T, F> {
     result.map_err(map)
 }

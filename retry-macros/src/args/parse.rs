@@ -1,6 +1,6 @@
 //! The parser of the options, and the messages about unknown ones.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::foreign_names;
 use retry_rules::options::{BREAKER, POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
@@ -83,6 +83,11 @@ impl Args {
             .find(|option| option.name == word)
             .filter(|option| syntax == Syntax::Attribute || option.in_policy);
         if setting.is_none() && option.is_none() {
+            if let Some(option) = self.written_beside(&word, input) {
+                let message =
+                    format!("`{word}` is called `{option}` here, which is set too: keep that");
+                return Err(error(&name, message));
+            }
             return Err(match explanation(&word, &input.fork(), syntax) {
                 Some(message) => error(&name, message),
                 None => {
@@ -114,6 +119,18 @@ impl Args {
             }
             (None, None) => Ok(()),
         }
+    }
+}
+
+impl Args {
+    /// The option that an unknown `word` before `input` stands for, if it is written as well.
+    fn written_beside(&self, word: &str, input: ParseStream) -> Option<String> {
+        let cure = foreign_names::cures(word, &written(input), foreign_names::RETRY).next()?;
+        let option = cure.split(' ').next()?;
+        let mut following = input.cursor().token_stream().into_iter();
+        let follows =
+            following.any(|token| matches!(token, TokenTree::Ident(name) if name == option));
+        (follows || self.written(option).is_some()).then(|| option.to_owned())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parsers of the values of a function's options.
 
-use proc_macro2::Span;
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use retry_rules::Field;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
@@ -11,7 +11,8 @@ use crate::function::types;
 use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
-use crate::tokens::grammar::{self, assigned, at_next, equals};
+use crate::tokens::grammar::{self, assigned, at_next, equals, up_to_comma};
+use crate::tokens::search::is_punct;
 use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 use crate::value::{self, Value};
@@ -75,16 +76,17 @@ pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
              one for this function alone, as in `breaker(failure_threshold = 5)`",
         ));
     }
+    if let Some(settings) = settings_elsewhere(option.input) {
+        let settings = short_text(&settings);
+        let message = format!(
+            "a shared breaker is configured where it is declared: for an inline one of this function \
+             alone, write `breaker({settings})`"
+        );
+        return Err(error(option.name, message));
+    }
     if !option.input.peek(token::Paren) {
         let expr = without_reference(option.expr()?);
         shared(&expr, "breaker", "DB", "CircuitBreaker")?;
-        if matches!(&expr, Expr::Call(call) if call.args.iter().any(is_assignment)) {
-            return Err(error(
-                expr,
-                "a shared breaker is configured where it is declared: write `breaker = DB`, or \
-                 `breaker(failure_threshold = 5)` for an inline breaker of this function alone",
-            ));
-        }
         return Ok(Breaker::Shared(expr));
     }
     let content;
@@ -93,8 +95,15 @@ pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     Ok(Breaker::InPlace(Box::new(in_place)))
 }
 
-fn is_assignment(expr: &Expr) -> bool {
-    matches!(expr, Expr::Assign(_))
+/// The settings of a breaker after `=`, or in brackets other than parentheses.
+fn settings_elsewhere(input: ParseStream) -> Option<TokenStream> {
+    let group = up_to_comma(input).into_iter().find_map(|token| match token {
+        TokenTree::Group(group) => Some(group),
+        _ => None,
+    })?;
+    let inside: Vec<_> = group.stream().into_iter().collect();
+    let is_elsewhere = input.peek(Token![=]) || group.delimiter() != Delimiter::Parenthesis;
+    (is_elsewhere && is_punct(inside.get(1), '=')).then(|| group.stream())
 }
 
 /// Rejects an expression that would create a new instance for each call.
@@ -152,11 +161,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
         )
     })?;
     let function = content.parse()?;
-    grammar::last(
-        &content,
-        "`fallback` takes one callable: the function's arguments are in scope, so write \
-         `fallback(|error| f(id, error))`",
-    )?;
+    grammar::last(&content, "`fallback` takes one function, which sees the arguments")?;
     Ok(OnFailure::Fallback(function))
 }
 

@@ -1,11 +1,11 @@
 //! The type with its variants, and what decides about each of them.
 
 use quote::ToTokens as _;
-use syn::spanned::Spanned as _;
 use syn::{Attribute, Fields, Generics, Ident, Item, Member, Meta, Path, Type};
 
 use super::words::{Decider, WHAT_TO_WRITE, Words};
 use crate::tokens::errors::Errors;
+use crate::tokens::grammar;
 
 /// The type.
 pub(super) struct Shape {
@@ -220,21 +220,16 @@ impl Body {
     fn field(&self, member: &Member, errors: &mut Errors) -> Option<Field> {
         let found = self.fields.iter().find(|field| field.member == *member);
         if found.is_none() {
-            let fields: Vec<_> = self
-                .fields
-                .iter()
-                .map(|field| format!("`{}`", field.member.to_token_stream()))
-                .collect();
-            let there = match &fields[..] {
-                [] => "there are no fields here".to_owned(),
-                [one] => format!("the only one is {one}"),
-                _ => format!("the fields are {}", fields.join(", ")),
-            };
-            let written = member.to_token_stream();
-            errors.push(syn::Error::new(member.span(), format!("no field `{written}`: {there}")));
+            let known: Vec<_> = self.fields.iter().map(|field| text_of(&field.member)).collect();
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            errors.at(member, grammar::unknown("field", &text_of(member), &known));
         }
         found.cloned()
     }
+}
+
+fn text_of(member: &Member) -> String {
+    member.to_token_stream().to_string()
 }
 
 /// Reports words that contradict each other.

@@ -4,7 +4,6 @@ use std::mem;
 
 use retry_rules::foreign_names::word_here;
 use retry_rules::matchers::CLASSES;
-use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Ident, Index, LitInt, Member, Meta, Path, Token};
 
@@ -100,14 +99,7 @@ impl Words {
             }
             "with" => {
                 grammar::equals(&name, input, "Self::judge")?;
-                let path = input.parse().map_err(|error: syn::Error| {
-                    syn::Error::new(
-                        error.span(),
-                        "`with` takes the path of a function, `fn(&Self) -> Class`: write `with = \
-                         Self::judge`",
-                    )
-                })?;
-                self.decide(name, Decider::With(path))?;
+                self.decide(name, Decider::With(input.parse()?))?;
             }
             "crate" if on_type => {
                 grammar::equals(&name, input, "my_retry")?;
@@ -161,10 +153,5 @@ fn member(name: &Ident, input: ParseStream) -> syn::Result<Member> {
         input.parse::<LitInt>()?;
         return Ok(Member::Unnamed(Index { index: index.base10_parse()?, span: index.span() }));
     }
-    input.call(Ident::parse_any).map(Member::Named).map_err(|error| {
-        syn::Error::new(
-            error.span(),
-            format!("`{name}` takes the name of a field, or its position: `{name} = 0`"),
-        )
-    })
+    grammar::name(input, "expected the name of a field, or its position").map(Member::Named)
 }

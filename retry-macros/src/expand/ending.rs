@@ -3,7 +3,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
-use syn::Expr;
+use syn::{Expr, ExprPath};
 
 use super::Expansion;
 use super::items::option;
@@ -122,7 +122,11 @@ impl Expansion<'_> {
     /// Calls a `method` of the function at a path that `map_error` names. If the function does not
     /// fit, the compiler reports that once, because all calls are at the same place.
     fn error_map(&self, method: &str, by_reference: bool) -> Option<TokenStream> {
-        let map = self.map_error.filter(|map| matches!(map, Expr::Path(_)))?;
+        // The compiler reports a conversion that does not exist at each of its uses.
+        let is_conversion =
+            |path: &ExprPath| path.path.segments.last().is_some_and(|last| last.ident == "from");
+        let is_named = |map: &&Expr| matches!(map, Expr::Path(path) if !is_conversion(path));
+        let map = self.map_error.filter(is_named)?;
         let error = types::error_of(&self.declared)?;
         if mentions(error.to_token_stream(), &|word| word == "_") {
             return None;

@@ -60,6 +60,7 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
     let mut movement: Option<Token![move]> = input.parse()?;
     let mut context = None;
     let mut output = ReturnType::Default;
+    let closure = input.fork();
     let is_closure = input.peek(Token![|]);
     if is_closure {
         let wrong = |error: syn::Error| {
@@ -72,6 +73,13 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
         }
         input.parse::<Token![|]>().map_err(wrong)?;
         output = input.parse()?;
+        if asyncness.is_none() && input.peek(Token![async]) {
+            let tokens = closure.cursor().token_stream().into_iter();
+            let head = tokens.take_while(|token| !matches!(token, TokenTree::Group(_)));
+            let context = context.map_or_else(String::new, |context| context.to_string());
+            let message = format!("the attempt itself is async: write `async |{context}|`");
+            return Err(syn::Error::new_spanned(head.collect::<TokenStream>(), message));
+        }
         movement = movement.or(input.parse()?);
     } else if asyncness.is_none() {
         return Err(input.error(FORMS));

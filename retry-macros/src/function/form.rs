@@ -5,6 +5,7 @@ use syn::{Ident, ReturnType, Type};
 
 use super::{Function, types};
 use crate::tokens::search::{find, is_word};
+use crate::tokens::text::token_text;
 
 /// The form in which the function runs.
 pub(crate) enum Form {
@@ -59,10 +60,19 @@ impl Function {
                 "a `const fn` cannot wait: remove `const`, or `#[retry]`",
             ));
         }
+        let declared = match &sig.output {
+            ReturnType::Type(_, declared) => Some(declared),
+            ReturnType::Default => None,
+        };
+        if let Some(error @ Type::TraitObject(_)) = declared.and_then(|ty| types::error_of(ty)) {
+            let boxed = token_text(error);
+            let message = format!("a `dyn` type has no size: write `Box<{boxed}>`");
+            return Err(syn::Error::new_spanned(error, message));
+        }
         if sig.asyncness.is_some() {
             return Ok(Form::Async);
         }
-        let ReturnType::Type(_, declared) = &sig.output else { return Ok(Form::Sync) };
+        let Some(declared) = declared else { return Ok(Form::Sync) };
         let future = match &**declared {
             Type::ImplTrait(imp) => types::future_output(&imp.bounds),
             _ => None,

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Group, TokenStream};
 use quote::ToTokens;
 use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
@@ -163,11 +163,8 @@ pub(crate) fn read(
     };
     let kind = match (word.as_str(), &arguments) {
         ("custom", Some(content)) if content.peek(token::Bracket) => {
-            let list: TokenTree = content.parse()?;
-            let delays = match &list {
-                TokenTree::Group(group) => short_text(&group.stream()),
-                _ => String::new(),
-            };
+            let list: Group = content.parse()?;
+            let delays = short_text(&list.stream());
             let _rest: TokenStream = content.parse()?;
             let message =
                 format!("the delays are not in brackets: write `backoff = custom({delays})`");

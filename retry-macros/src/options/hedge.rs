@@ -9,7 +9,7 @@ use retry_rules::Bound;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token, parenthesized, token};
 
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, each, set_twice};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
@@ -141,17 +141,12 @@ fn setting(
     if name == "after" {
         *time = Some(after(assigned(&name, content, "\"200ms\"")?, scope)?);
     } else if name == "max" {
-        let expr = assigned(&name, content, "2")?;
-        if scope.runtime(&expr).is_some() {
-            return Err(syn::Error::new_spanned(
-                expr,
-                "`max` is the same for all calls: write a number or a constant, such as `max = 2`",
-            ));
-        }
-        *max = Some(value::count(expr, "max", "2")?);
+        *max = Some(value::count(assigned(&name, content, "2")?, "max", "2")?);
     } else {
-        let message = format!("unknown setting `{name}`: expected `after` or `max`");
-        return Err(syn::Error::new(name.span(), message));
+        return Err(error(
+            &name,
+            grammar::unknown("setting", &name.to_string(), &["after", "max"]),
+        ));
     }
     Ok(())
 }
@@ -174,19 +169,13 @@ fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
                  `hedge = \"200ms\"`, or `hedge = p95` in `#[retry(…)]`",
             ));
         }
-        if matches!(expr, Expr::Lit(_)) {
-            let percent = if (50..100).contains(&percent) { percent } else { 95 };
-            let message =
-                format!("a percentile is written without quotes: write `hedge = p{percent}`");
-            return Err(syn::Error::new_spanned(expr, message));
-        }
-        if (50..100).contains(&percent) {
+        if !matches!(expr, Expr::Lit(_)) && (50..100).contains(&percent) {
             return Ok(After::Percentile(percent));
         }
         return Err(syn::Error::new_spanned(
             expr,
-            "a hedge follows a percentile from `p50` to `p99`: write `hedge = p95`, which makes \
-             about one call in twenty twice",
+            "a hedge follows a percentile from `p50` to `p99`, without quotes: write `hedge = p95`, \
+             which makes about one call in twenty twice",
         ));
     }
     scope.value("bound", expr, value::duration).map(|time| After::Time(Box::new(time)))

@@ -2,9 +2,9 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{Field, Jitter};
+use retry_rules::{Field, Jitter, duration};
 use syn::parse::ParseStream;
-use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
+use syn::{Expr, ExprLit, Ident, Lit, Token, token};
 
 use crate::tokens::errors::error;
 use crate::tokens::grammar::{self, assigned};
@@ -94,8 +94,25 @@ fn up(expr: &Expr, scope: &mut Scope) -> syn::Result<Option<JitterKind>> {
         let message = "`up` takes the share that a wait is lengthened by at most: write `up(0.3)`";
         return Err(error(expr, message));
     };
+    if let Some(meant) = meant(factor, true) {
+        return Err(error(expr, meant));
+    }
     let read = |expr| value::float(expr, "jitter", "0.3");
     scope.value("number", factor.clone(), read).map(JitterKind::Up).map(Some)
+}
+
+/// The message about a text, if it is a percentage, the name of a jitter, or a time.
+fn meant(expr: &Expr, is_upwards: bool) -> Option<String> {
+    let text = value::text(expr)?;
+    let share = value::share(expr);
+    let jitter = match share {
+        Some(share) if is_upwards => format!("up({share})"),
+        Some(share) => share,
+        None if NAMES.contains(&&*text) => text,
+        None if duration::parse(&text).is_ok() => format!("\"0ms..{text}\""),
+        None => return None,
+    };
+    Some(format!("this is not a jitter: write `jitter = {jitter}`"))
 }
 
 /// Parses what follows `jitter`, if anything.
@@ -104,9 +121,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
 
     if !input.peek(Token![=]) {
         if input.peek(token::Paren) {
-            let content;
-            parenthesized!(content in input);
-            let inside = content.cursor().token_stream().to_string();
+            let inside = grammar::written(input);
             let message = format!("write `jitter = {inside}`; the forms are {listed}");
             return Err(error(name, message));
         }
@@ -135,6 +150,9 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
             if let Some(range) = value::text(&expr).and_then(|text| Jitter::parse_range(&text)) {
                 let jitter = range.map_err(|why| error(&expr, why))?;
                 return Ok(JitterArg { tokens, kind: JitterKind::Named(jitter) });
+            }
+            if let Some(meant) = meant(&expr, false) {
+                return Err(error(&expr, meant));
             }
             if matches!(
                 &expr,

@@ -1,7 +1,7 @@
 //! The entries of `retry_on = […]`, `abort_on = […]`, `breaker_on = […]` and `uncounted = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::foreign_names::word_here;
+use retry_rules::foreign_names::{plain, word_here};
 use retry_rules::matchers::{CLASSES, covered, never_retried, of_status};
 use retry_rules::suggest::meant;
 use syn::parse::{ParseStream, Parser as _};
@@ -59,12 +59,23 @@ pub(crate) fn list(
         };
         let read =
             |input: ParseStream| Punctuated::<_, Token![,]>::parse_terminated_with(input, matcher);
+        let alternatives = |input: ParseStream| {
+            Punctuated::<_, Token![|]>::parse_separated_nonempty_with(input, matcher)
+        };
         let written = match read.parse2(entries.clone()) {
             Ok(_) if rest.is_empty() => example.to_owned(),
             Ok(_) => short_text(&entries),
+            Err(_) if alternatives.parse2(entries.clone()).is_ok() => {
+                short_text(&entries).replace(" |", ",")
+            }
             Err(mut entry) => {
-                entry
-                    .combine(error(option, format!("`{option}` takes a list: put it in brackets")));
+                // Unless the message shows the whole list.
+                if !entry.to_string().contains(" = [") {
+                    entry.combine(error(
+                        option,
+                        format!("`{option}` takes a list: put it in brackets"),
+                    ));
+                }
                 return Err(entry);
             }
         };
@@ -170,8 +181,15 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         return Err(syn::Error::new_spanned(closure, message));
     }
     if input.peek(Token![!]) || input.peek(Token![-]) {
-        let message = "a list has no exceptions: name these failures in `abort_on` instead";
-        return Err(error(until_comma(input), message));
+        let exception = until_comma(input);
+        let excluded: TokenStream = exception.clone().into_iter().skip(1).collect();
+        let message = if word_here(&excluded.to_string(), &["never"]).is_some() {
+            "to retry what may pass, and nothing permanent, write `transient`".to_owned()
+        } else {
+            let excluded = short_text(&excluded);
+            format!("a list has no exceptions: in place of this one, add `abort_on = [{excluded}]`")
+        };
+        return Err(error(exception, message));
     }
     let name = grammar::name(input, "expected a matcher, such as `transient`")?;
     let word = name.to_string();
@@ -243,20 +261,35 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let whole = quote::quote!(#name #rest);
     let written = short_text(&whole);
     let is_upper = |word: &str| word.starts_with(char::is_uppercase);
+    if word.ends_with("status") || word.ends_with("code") {
+        let number =
+            written.split(|c: char| !c.is_ascii_digit()).find_map(|word| word.parse().ok());
+        return error(whole, of_a_status(number.and_then(of_status)));
+    }
     let path = syn::parse2::<Path>(whole.clone()).ok();
     let segments = path.iter().flat_map(|path| &path.segments);
     let segments: Vec<String> = segments.map(|segment| segment.ident.to_string()).collect();
     let message = match &segments[..] {
         [] => return error(name, grammar::unknown("matcher", word, &names())),
+        [_] if matches!(word, "all" | "any" | "every") => "every failure is retried without \
+            `retry_on`: leave it out, or, for those that may pass, write `retry_on = [transient]`"
+            .to_owned(),
         [_] if meant(word, &names()).is_some() => grammar::unknown("matcher", word, &names()),
         [.., path, kind]
-            if is_kind(&kind.to_lowercase()) && (path == "Class" || !is_upper(path)) =>
+            if matches!(&**path, "Class" | "Matcher") || !is_upper(path) && is_kind(kind) =>
         {
-            format!("a kind of failure is a word here: write `{}`", kind.to_lowercase())
+            let kind = CLASSES.into_iter().find(|class| plain(class) == plain(kind));
+            let kind = kind.unwrap_or("transient");
+            format!("a kind of failure is a word here: write `{kind}`")
         }
         [.., ty, _] if ty == "ErrorKind" => format!(
             "`{written}` is not a matcher: to compare the kind of an `io::Error`, write \
              `when(|error| error.kind() == {written})`"
+        ),
+        [_] if NO_KINDS.contains(&word) => format!(
+            "no kind of failure is called `{word}`: the kinds are those that may pass, and \
+             `retry_on = [transient]` leaves out all other failures; to test the error itself, use \
+             `when(…)`"
         ),
         [.., path, ty] if is_upper(ty) && !is_upper(path) => {
             format!("`{written}` is not a matcher: test the error in `matches(…)` or in `when(…)`")
@@ -272,6 +305,10 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     };
     syn::Error::new_spanned(whole, message)
 }
+
+/// Words for failures that no retry cures.
+const NO_KINDS: [&str; 6] =
+    ["client_error", "bad_request", "not_found", "permanent", "fatal", "unauthorized"];
 
 /// The error for an HTTP status that is of this kind.
 fn of_a_status(kind: Option<&str>) -> String {

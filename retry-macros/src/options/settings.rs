@@ -5,13 +5,13 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::options::{Kind, Needs, Setting};
 use retry_rules::{Attempts, Bound, Field, Fields, HalfOpen};
-use syn::Ident;
 use syn::parse::ParseStream;
+use syn::{Expr, Ident};
 
 use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, equals, up_to_comma};
 use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::runtime::Scope;
@@ -42,7 +42,7 @@ fn read<C: Copy + 'static>(
             let runtime = if value.runtime.is_some() { field } else { Fields::NONE };
             Written { runtime, ..Written::new(&value, known(value.known, set), call) }
         }
-        Kind::Count(set) => simple(field, &value::count(expr()?, name, example)?, set),
+        Kind::Count(set) => simple(field, &count(setting.field, expr()?, name, example)?, set),
         Kind::Share(set) => simple(field, &value::float(expr()?, name, example)?, set),
         Kind::Time(set) => simple(field, &scope.value("delay", expr()?, value::duration)?, set),
         Kind::Bound(set) => {
@@ -126,6 +126,20 @@ fn read<C: Copy + 'static>(
             }
         }
     })
+}
+
+/// Parses a number of failures or calls.
+fn count(field: Field, expr: Expr, name: &Ident, example: &str) -> syn::Result<Value<u32>> {
+    match (field, value::share(&expr)) {
+        (Field::FailureThreshold, Some(rate)) => {
+            let message = format!(
+                "`{name}` counts failures in a row: for a share of the calls, write `failure_rate \
+                 = {rate}`"
+            );
+            Err(error(quote!(#name #expr), message))
+        }
+        _ => value::count(expr, name, example),
+    }
 }
 
 /// The value written after a setting's name.

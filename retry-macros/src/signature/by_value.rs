@@ -13,6 +13,7 @@ use syn::{
 use crate::args::Args;
 use crate::function::{self, Form, Function, moved, types};
 use crate::tokens::errors::Errors;
+use crate::tokens::grammar;
 use crate::tokens::search::{any_token, is_word, mentions};
 
 /// A name that an argument binds.
@@ -253,14 +254,12 @@ fn binding_of<'a>(
 ) -> Option<&'a Binding<'a>> {
     let found = bindings.iter().find(|binding| binding.name == *name);
     if found.is_none() {
-        let listed: Vec<String> =
-            bindings.iter().map(|binding| format!("`{}`", binding.name)).collect();
+        let known: Vec<String> = bindings.iter().map(|binding| binding.name.to_string()).collect();
         let message = if name == "self" || name == "__self" {
             of_self.to_owned()
-        } else if listed.is_empty() {
-            format!("`{name}` is not an argument: this function has none")
         } else {
-            format!("`{name}` is not an argument of this function; it has {}", listed.join(", "))
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            grammar::unknown("argument", &name.to_string(), &known)
         };
         errors.at(name, message);
     }

@@ -4,6 +4,7 @@
 use core::fmt::Display;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens as _;
 use retry_rules::foreign_names::ForeignName;
 use retry_rules::suggest::{instead, meant, settings_meant};
 use syn::ext::IdentExt as _;
@@ -142,17 +143,26 @@ fn after_option(input: ParseStream, errors: &mut Errors) {
     } else if input.peek(Token![:]) {
         errors.at(&next, "options are set with `=`, not `:`");
         skip_to_comma(input);
+    } else if let Some(separator) = other_separator(input) {
+        errors.at(&separator, format!("`{separator}` is unexpected: write `,`"));
     } else {
         let found = next.as_ref().map(ToString::to_string).unwrap_or_default();
-        let separator = match &next {
-            Some(TokenTree::Punct(punct)) if punct.as_char() == ';' => "write `,`",
-            _ => "the option before it ends here",
-        };
-        errors.at(&next, format!("`{found}` is unexpected: {separator}"));
-        if input.parse::<Option<Token![;]>>().is_ok_and(|semicolon| semicolon.is_none()) {
-            skip_to_comma(input);
-        }
+        let message = format!("`{found}` is unexpected: the option before it ends here");
+        errors.at(&next, message);
+        skip_to_comma(input);
     }
+}
+
+/// Parses what separates alternatives elsewhere.
+fn other_separator(input: ParseStream) -> Option<TokenStream> {
+    let tokens: TokenStream = if input.peek(Token![||]) {
+        input.parse::<Token![||]>().ok()?.into_token_stream()
+    } else if input.peek(Token![;]) || input.peek(Token![|]) || input.peek(Token![+]) {
+        input.parse::<TokenTree>().ok()?.into()
+    } else {
+        return None;
+    };
+    Some(tokens)
 }
 
 /// The error for an option that occurs a second time.

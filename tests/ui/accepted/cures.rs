@@ -4,10 +4,12 @@
 
 use std::error::Error;
 use std::io;
+use std::num::ParseIntError;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Policy, Retrier, RetryError, policy, retry, retrying,
+    BreakerConfig, CircuitBreaker, Class, Policy, Retrier, RetryError, policy, retry, retrying,
 };
 
 type Boxed = Box<dyn Error + Send + Sync>;
@@ -152,8 +154,70 @@ async fn copied<T: Copy + Into<u64>>(number: T) -> io::Result<u64> {
     Ok(number)
 }
 
+fn cached() -> Result<u32, ParseIntError> {
+    "7".parse()
+}
+
+#[retry(
+    attempts = 2,
+    initial_delay = "1ms",
+    retry_after = |_: &io::Error| Some(Duration::from_millis(1)),
+    classify = |_: &io::Error| Some(Class::NETWORK),
+    retry_on = [network],
+    on_failure = fallback(|_| cached().map_err(io::Error::other)),
+)]
+async fn replaced() -> io::Result<u32> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+#[derive(Debug)]
+struct AppError(io::Error);
+
+impl From<io::Error> for AppError {
+    fn from(error: io::Error) -> Self {
+        Self(error)
+    }
+}
+
+#[retry(map_error = |error: RetryError<io::Error>| AppError::from(error.into_error()))]
+async fn mapped() -> Result<u32, AppError> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// An error that is made of the call's own error.
+#[derive(Debug)]
+struct Reported(usize);
+
+impl From<RetryError<Reported>> for Reported {
+    fn from(error: RetryError<Reported>) -> Self {
+        Self(error.attempts() as usize)
+    }
+}
+
+#[retry(attempts = 2, initial_delay = "1ms", map_error = Reported::from)]
+async fn reported() -> Result<u32, Reported> {
+    Err(Reported(0))
+}
+
+#[retry(attempts = 2, initial_delay = "1ms", retry_on = [matches(429 | 503)], context = cx)]
+async fn status() -> Result<u32, u16> {
+    if cx.number() == 1 { Err(503) } else { Ok(7) }
+}
+
+async fn spawned(retrier: Retrier) -> io::Result<usize> {
+    let sent = tokio::spawn(async move { retrier.run(|| send("seven".to_owned())).await });
+    Ok(sent.await??)
+}
+
 #[tokio::test]
 async fn cures_compile_and_work() {
+    assert_eq!(replaced().await.unwrap() + status().await.unwrap(), 14);
+    assert_eq!(mapped().await.unwrap_err().0.kind(), io::ErrorKind::NotFound);
+    assert_eq!(reported().await.unwrap_err().0, 2);
+    let retrier = Retrier::new(Policy::new())
+        .when(|error: &io::Error| error.kind().eq(&io::ErrorKind::TimedOut));
+    assert_eq!(retrier.run(|| send("seven".to_owned())).await.unwrap(), 5);
+    assert_eq!(spawned(Retrier::new(Policy::new())).await.unwrap(), 5);
     assert_eq!(converted("seven").await.unwrap(), 5);
     assert_eq!(copied(7_u32).await.unwrap(), 7);
     assert_eq!(caller().await.unwrap(), 8);

@@ -28,28 +28,11 @@ pub(crate) fn check(
     errors: &mut Errors,
 ) {
     let sig = &function.sig;
-    let mut limits = args.policy.settings.limits(Needs::Timer);
-    let timeout = limits.find(|limit| limit.field() == Field::Timeout).map(|limit| &limit.name);
-    if let (Form::Sync, Some(timeout)) = (form, timeout) {
-        errors.at(
-            timeout,
-            format_args!(
-                "`timeout` cuts off an attempt, and a function that is not `async` cannot be cut \
-                 off: {MAKE_ASYNC}; or bound the whole call with `deadline`, which is checked \
-                 between attempts"
-            ),
-        );
+    if let Form::Sync = form {
+        sync(args, errors);
+    } else if args.hedges() {
+        hedges(function, errors);
     }
-    if let (Form::Sync, Some(cancel)) = (form, args.written("cancel")) {
-        errors.at(
-            cancel,
-            format_args!(
-                "`cancel` ends the waits of an `async` function, but this function sleeps on its \
-                 thread: {MAKE_ASYNC}; or bound the whole call with `deadline` or `max_elapsed`"
-            ),
-        );
-    }
-    hedges(args, function, form, errors);
     maps_error(args, function, form, errors);
     keeps_history(args, function, form, errors);
     without_effect(args, errors);
@@ -162,19 +145,29 @@ fn may_be_result(ty: &Type) -> bool {
     }
 }
 
-/// Reports what a body that runs several times at once cannot have.
-fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
-    let Some(hedge) = args.hedge() else { return };
-    if matches!(form, Form::Sync) {
+/// Reports what a function that is not async cannot have.
+fn sync(args: &Args, errors: &mut Errors) {
+    let mut limits = args.policy.settings.limits(Needs::Timer);
+    let timeout = limits.find(|limit| limit.field() == Field::Timeout).map(|limit| &limit.name);
+    let options = [
+        (timeout, "cuts off an attempt", "; or bound the whole call with `deadline`"),
+        (args.written("cancel"), "ends a wait", "; or bound the whole call with `deadline`"),
+        (args.hedge().map(|hedge| &hedge.name), "begins an attempt while another one runs", ""),
+    ];
+    for (option, effect, instead) in options {
+        let Some(option) = option else { continue };
         errors.at(
-            &hedge.name,
+            option,
             format_args!(
-                "`hedge` begins an attempt while another one runs, and a function that is not \
-                 `async` makes one at a time: {MAKE_ASYNC}"
+                "`{option}` {effect}, and a function that is not `async` keeps its thread until it \
+                 returns: {MAKE_ASYNC}{instead}"
             ),
         );
-        return;
     }
+}
+
+/// Reports what a body that runs several times at once cannot have.
+fn hedges(function: &Function, errors: &mut Errors) {
     for input in &function.sig.inputs {
         let (blamed, name, instead) = match input {
             FnArg::Receiver(receiver) if function::is_mut_self(input) => {

@@ -235,18 +235,16 @@ pub fn cures(word: &str, written: &str, table: &[ForeignName]) -> impl Iterator<
         Some(attempts) if *row == RETRIES => format!("attempts = {attempts}"),
         _ if written.is_empty() => row.1.to_owned(),
         _ => match row.1.strip_suffix(" = f") {
-            Some(name) => format!("{name} = {}", function(written, row.1)),
-            None => row.1.replace("(f)", &format!("({})", function(written, row.1))),
+            Some(name) => format!("{name} = {}", function(written)),
+            None => row.1.replace("(f)", &format!("({})", function(written))),
         },
     })
 }
 
-/// Returns the function that is `written`, itself or as the argument of the word in the `cure`, or
-/// else the `f` of the cure: a value there may be a function's name in quotes, or no function.
-fn function<'w>(written: &'w str, cure: &str) -> &'w str {
-    let call = written.trim().strip_suffix(')').and_then(|call| call.split_once('('));
-    let inside = call.filter(|(word, _)| cure.contains(&format!("{}(f)", word.trim())));
-    let function = inside.map_or(written, |(_, argument)| argument).trim();
+/// Returns the function that is `written`, or else the `f` of a cure: a value there may be a
+/// function's name in quotes, or no function.
+fn function(written: &str) -> &str {
+    let function = written.trim();
     let is_closure = function.starts_with('|') && !function.starts_with("||");
     // The name of a constant is in upper case.
     let name = function.rsplit("::").next().unwrap_or_default();
@@ -306,10 +304,8 @@ mod tests {
             ("retry_if", "errors::is_busy", "retry_on = [when(errors::is_busy)]"),
             ("notify", "log", "on_retry = log"),
             ("notify", "self.log", "on_retry = f"),
-            ("condition", "when (errors::is_busy)", "retry_on = [when(errors::is_busy)]"),
             ("condition", "is_busy(3)", "retry_on = [when(f)]"),
             ("retry_if", "\"is_busy\"", "retry_on = [when(f)]"),
-            ("fallback", "fallback(|_| 0)", "on_failure = fallback(|_| 0)"),
             ("fallback_method", "\"recover\"", "on_failure = fallback(f)"),
             ("default", "0", "on_failure = fallback(f)"),
             ("default", "true", "on_failure = fallback(f)"),

@@ -41,9 +41,8 @@ impl Errors {
         let errors = self.errors.drain(..).flatten().map(|error| {
             let message = error.to_string();
             let short = shortened_values(&message);
-            let is_long = short != message;
-            // The place of such an error is only its first token.
-            let error = if is_long { syn::Error::new(error.span(), short) } else { error };
+            // The place of a long error is only its first token.
+            let error = if short == message { error } else { syn::Error::new(error.span(), short) };
             error.to_compile_error()
         });
         errors.collect()

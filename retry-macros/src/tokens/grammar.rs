@@ -4,7 +4,6 @@
 use core::fmt::Display;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use quote::ToTokens as _;
 use retry_rules::foreign_names::ForeignName;
 use retry_rules::suggest::{instead, meant, settings_meant};
 use syn::ext::IdentExt as _;
@@ -58,17 +57,12 @@ pub(crate) fn name(input: ParseStream, expected: impl Display) -> syn::Result<Id
 }
 
 pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Result<()> {
-    if input.peek(Token![:]) && !input.peek(Token![::]) {
-        let value = written(input);
-        let value = if value.is_empty() { example } else { &value };
-        let message = format!("options are set with `=`, not `:`: write `{name} = {value}`");
-        return Err(error(name, message));
-    }
     let ahead = input.fork();
-    if ahead.parse::<Token![==]>().is_ok() {
-        let value = short_text(&up_to_comma(&ahead));
-        let message = format!("options are set with one `=`: write `{name} = {value}`");
-        return Err(error(name, message));
+    let is_doubled = ahead.parse::<Token![==]>().is_ok();
+    if is_doubled || input.peek(Token![:]) && !input.peek(Token![::]) {
+        let value = if is_doubled { short_text(&up_to_comma(&ahead)) } else { written(input) };
+        let value = if value.is_empty() { example } else { &value };
+        return Err(error(name, format!("options are set with one `=`: write `{name} = {value}`")));
     }
     let assigns = input.peek(Token![=]);
     if assigns {
@@ -155,14 +149,9 @@ fn after_option(input: ParseStream, errors: &mut Errors) {
 
 /// Parses what separates alternatives elsewhere.
 fn other_separator(input: ParseStream) -> Option<TokenStream> {
-    let tokens: TokenStream = if input.peek(Token![||]) {
-        input.parse::<Token![||]>().ok()?.into_token_stream()
-    } else if input.peek(Token![;]) || input.peek(Token![|]) || input.peek(Token![+]) {
-        input.parse::<TokenTree>().ok()?.into()
-    } else {
-        return None;
-    };
-    Some(tokens)
+    let rest = input.cursor().token_stream().to_string();
+    let sign = ["||", "|", "+", ";"].into_iter().find(|sign| rest.starts_with(sign))?;
+    sign.chars().map(|_| input.parse::<TokenTree>().ok()).collect()
 }
 
 /// The error for an option that occurs a second time.

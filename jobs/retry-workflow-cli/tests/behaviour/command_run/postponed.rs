@@ -245,9 +245,13 @@ fn uncounted_failures_open_the_breaker() {
 fn postponements_among_many_items_are_not_counted() {
     let ids: Vec<_> = (0..2_100).map(|id| id.to_string()).collect();
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-    let file = map("shell: 'exit 1'") + "  max_parallel: 1\nerror_policy: { max_failures: 1 }\n";
+    let fails = map("shell: 'until [ -e all ]; do sleep 0.02; done; exit 1'");
+    let file = fails + "  max_parallel: 1\nerror_policy: { max_failures: 1 }\n";
     let place = Place::with(&file).items(&ids);
-    place.ends(1, &["run", "job.yml"]);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("all items are there", || place.ran(&["status"]).out.contains("\nitems     2,100: "));
+    place.write("all", "");
+    assert_eq!(running.ended().code, Some(1));
     place.ends(0, &["status"]).says("\npostponed not counted: 2,099 items wait\n");
     let status = place.object(&["status"]);
     assert!(status.as_object().unwrap().get("postponed").is_some_and(Value::is_null), "{status}");

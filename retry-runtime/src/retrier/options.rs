@@ -245,8 +245,9 @@ impl<D: ReadsError, V> Retrier<D, V> {
     /// It gets the number of the failed attempt, the error, and the wait that is due: by the curve
     /// with its jitter, or as the server asked. `Continue(wait)` is slept as it is, without
     /// `max_delay`, `max_retry_after` and jitter; the limits on attempts and time apply. `Break(())`
-    /// ends the call, as a failure that is not retryable. Calls without a limit on their attempts
-    /// never wait for 0 s because of it. Of several closures, each gets the wait of the one before it.
+    /// ends the call, as a failure that is not retryable. If nothing but a `budget` bounds the call
+    /// ([`Policy::unlimited`] without `deadline` and `max_elapsed`), the wait that is due replaces a
+    /// wait of 0 s. Of several closures, each gets the wait of the one before it.
     ///
     /// It is not called for an attempt that the policy's own `timeout` cuts off, nor if the attempt
     /// itself ruled on its failure.

@@ -89,8 +89,8 @@ enum Hosts {
 /// The set of mounted pages.
 #[derive(Default)]
 pub(crate) struct Mounted {
-    jobs: AtomicBool,
-    policies: AtomicBool,
+    pub(crate) jobs: AtomicBool,
+    pub(crate) policies: AtomicBool,
     policies_poll: Mutex<Option<PolicyPoll>>,
     /// The event streams of all pages.
     pub(crate) streams: Arc<Streams>,
@@ -101,14 +101,6 @@ pub(crate) struct Mounted {
 pub(crate) type PolicyPoll = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
 impl Mounted {
-    pub(crate) fn add_jobs(&self) {
-        self.jobs.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn add_policies(&self) {
-        self.policies.store(true, Ordering::Release);
-    }
-
     /// Sets how to poll the policies, so that the streams of the jobs can report them as well.
     pub(crate) fn set_policies_poll(&self, poll: PolicyPoll) {
         // All pages of policies show the same process; the newest ones are there the longest.

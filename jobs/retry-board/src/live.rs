@@ -134,7 +134,7 @@ impl Live {
     fn end(&self, name: &str, topic: &Topic) -> bool {
         let mut topics = self.0.topics.lock();
         let is_watched =
-            topic.seen.receiver_count() > 0 && topic.last_read().elapsed() < READ_TIMEOUT;
+            topic.seen.receiver_count() > 0 && topic.read.lock().elapsed() < READ_TIMEOUT;
         if !is_watched {
             topics.remove(name);
         }
@@ -169,10 +169,6 @@ async fn poll_topic(live: Live, name: String, topic: Arc<Topic>) {
 impl Topic {
     fn is_read(&self, now: Instant) {
         *self.read.lock() = now;
-    }
-
-    fn last_read(&self) -> Instant {
-        *self.read.lock()
     }
 }
 

@@ -4,6 +4,7 @@ mod middleware;
 mod jobs_routes;
 mod policies_routes;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
@@ -55,7 +56,7 @@ impl Board {
     /// ```
     pub fn jobs(&self, store: impl IntoStore) -> Router {
         let store = store.into_store();
-        self.mounted.add_jobs();
+        self.mounted.jobs.store(true, Ordering::Release);
         let board = Arc::new(self.clone());
         middleware::wrap(
             jobs_routes::router(&board, store).merge(common(PageGroup::Jobs)),
@@ -72,7 +73,7 @@ impl Board {
     /// let app = axum::Router::new().nest("/retry", Board::new().policies());
     /// ```
     pub fn policies(&self) -> Router {
-        self.mounted.add_policies();
+        self.mounted.policies.store(true, Ordering::Release);
         let board = Arc::new(self.clone());
         let router = policies_routes::router(&board).merge(common(PageGroup::Policies));
         middleware::wrap(router, board, PageGroup::Policies)

@@ -358,11 +358,6 @@ impl WorkflowFile {
         FileError::new(Arc::clone(&self.source), self.unset.clone())
     }
 
-    /// Returns whether steps run before the items.
-    pub(crate) fn has_setup(&self) -> bool {
-        matches!(&self.plan, WorkflowPlan::MapReduce(map) if map.setup.is_some())
-    }
-
     /// Returns a reader for the input of `map`.
     pub(crate) fn reader(&self) -> Option<InputReader> {
         let WorkflowPlan::MapReduce(map) = &self.plan else { return None };

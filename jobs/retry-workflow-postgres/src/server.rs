@@ -6,7 +6,6 @@ mod options;
 pub(crate) mod text;
 mod tls;
 
-use std::any::Any;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
@@ -293,14 +292,10 @@ async fn finished<T>(task: JoinHandle<Result<T, PostgresError>>) -> Result<T, Po
     match task.await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume(panic),
+            Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Err(PostgresError::closed()),
         },
     }
-}
-
-fn resume(panic: Box<dyn Any + Send>) -> ! {
-    std::panic::resume_unwind(panic)
 }
 
 /// On a paused test clock, a runtime whose tasks all wait for something outside jumps to the next

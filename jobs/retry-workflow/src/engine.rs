@@ -60,7 +60,7 @@ use crate::engine::source::DynSource;
 use crate::engine::source::input::{self, InputCounts, JobInput};
 use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp};
-use crate::item::record::Counts;
+use crate::item::record::{Counts, Settled};
 use crate::item::summary::Overview;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::ErrorPolicy;
@@ -429,10 +429,12 @@ impl Engine {
                     keys.ended(settlement.lease.item, self.store.now());
                 }
                 self.ledger.done(&finished);
+                let settlement = finished.settlement.as_ref();
+                let is_released = settlement.is_some_and(|it| it.end == Settled::Released);
                 match &finished.not_begun {
                     Some(why) => self.could_not_begin(why),
                     // The service has neither accepted nor rejected it.
-                    None if finished.is_released() => {}
+                    None if is_released => {}
                     None => self.capacity.ended(finished.is_rejected, self.tasks.len()),
                 }
                 self.finished.push(finished);
@@ -480,7 +482,8 @@ impl Engine {
             self.start_listening();
         }
         self.start_tasks(now);
-        self.reserve_starts();
+        self.start_reserving();
+        self.start_at = self.until_start().map(|(wait, _)| Instant::now() + wait);
         self.start_settling();
         // Before claiming: handlers may have kept this loop from running, and leases that have
         // expired in the meantime should be renewed rather than claimed again by this worker.

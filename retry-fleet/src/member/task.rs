@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::hub::{Beat, HubError, HubResult, View};
 use crate::member::contact::{Contact, Outage};
 use crate::member::shared_breaker::SharedBreaker;
-use crate::rules::quorum::Tally;
 use crate::rules::timing::{ALIVE, CALLER_WINDOW, HEARTBEAT, POLL, RETRY};
 use crate::sync::lock;
 
@@ -163,7 +162,8 @@ impl MemberTask {
                 breaker.reported(report, now);
             }
             let record = record_of(&view, breaker.name());
-            let tally = tally_of(&view, breaker.name());
+            let tally = view.tallies.iter().find(|(name, _)| name == breaker.name());
+            let tally = tally.map(|(_, tally)| *tally);
             let hub_now = view.now + answered.elapsed();
             breaker.follow_record(contact, &record, tally, members, hub_now).await?;
         }
@@ -195,8 +195,4 @@ impl MemberTask {
 fn record_of(view: &View, name: &str) -> crate::rules::fleet_breaker::FleetBreaker {
     let found = view.breakers.iter().find(|(breaker, _)| breaker == name);
     found.map(|(_, record)| record.clone()).unwrap_or_default()
-}
-
-fn tally_of(view: &View, name: &str) -> Option<Tally> {
-    view.tallies.iter().find(|(breaker, _)| breaker == name).map(|(_, tally)| *tally)
 }

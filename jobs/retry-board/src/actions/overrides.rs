@@ -66,12 +66,6 @@ impl Changes {
         self.0.lock().pairs.clone()
     }
 
-    /// Checks a change without making it.
-    pub(crate) fn check(form: &OverrideForm) -> Result<(), OverridesError> {
-        let [name, key, value] = form.texts();
-        Overrides::from_pairs([(name, key, value)]).map(drop)
-    }
-
     /// Sets a key; the error is worded by the rule that rejects the value.
     pub(crate) fn set(&self, form: &OverrideForm) -> Result<Done, OverridesError> {
         let [name, key, value] = form.texts().map(str::to_owned);

@@ -84,10 +84,11 @@ impl FilterFields {
         if let Some(given) = &self.signature {
             let mut failed = filter.clone();
             (failed.since, failed.until) = (None, None);
+            let is_id = given.len() <= 8 && given.bytes().all(|byte| byte.is_ascii_hexdigit());
             // A signature that is given in full is valid even if no item has it any more.
             filter.signature = Some(match letters.signature(&failed, given).await {
                 Ok(signature) => signature.as_str().to_owned(),
-                Err(retry_workflow::dead_letters::SignatureError::None { .. }) if !is_id(given) => {
+                Err(retry_workflow::dead_letters::SignatureError::None { .. }) if !is_id => {
                     given.clone()
                 }
                 Err(error) => return Err(error.into()),
@@ -157,11 +158,6 @@ fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
         Ids::Text(text) => text,
         Ids::List(ids) => serde_json::json!(ids).to_string(),
     }))
-}
-
-/// Returns whether the text looks like the id of a signature rather than its text.
-fn is_id(text: &str) -> bool {
-    text.len() <= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn time(text: &str) -> Result<Timestamp, Problem> {

@@ -11,7 +11,7 @@ use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use futures_util::StreamExt as _;
-use retry_runtime::OverridesError;
+use retry_runtime::{Overrides, OverridesError};
 use retry_workflow::audit;
 use serde_json::json;
 
@@ -57,7 +57,12 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     }));
     // A weak reference, so that polling does not keep the state alive.
     let weak = Arc::downgrade(&state.0);
-    let poll = move || weak.upgrade().map(|shared| poll_hash(&PoliciesState(shared)));
+    let poll = move || {
+        let view = PoliciesState(weak.upgrade()?).view();
+        let mut hasher = DefaultHasher::new();
+        serde_json::to_string(&view).unwrap_or_default().hash(&mut hasher);
+        Some(hasher.finish())
+    };
     board.mounted.set_policies_poll(Box::new(poll.clone()));
     state.0.live.get_or_init(|| {
         Live::new(move |_| {
@@ -88,12 +93,6 @@ async fn first_page(method: Method, uri: OriginalUri) -> Response {
     }
 }
 
-fn poll_hash(state: &PoliciesState) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    serde_json::to_string(&state.view()).unwrap_or_default().hash(&mut hasher);
-    hasher.finish()
-}
-
 async fn all(
     State(state): State<PoliciesState>,
     context: RequestContext,
@@ -109,8 +108,9 @@ async fn before_change(
     Params(form): Params<OverrideForm>,
 ) -> Result<Response, Problem> {
     context.is_actor()?;
-    let checked = Changes::check(&form).map_err(|error| error.to_string());
-    match (checked, context.format) {
+    let [name, key, value] = form.texts();
+    let checked = Overrides::from_pairs([(name, key, value)]).map_err(|error| error.to_string());
+    match (checked.map(drop), context.format) {
         (Ok(()), ResponseFormat::Html) => Ok(confirm::overriding(&context, &form)),
         (Err(why), ResponseFormat::Html) => Ok(refused_page(&context, &state, &form, why)),
         (Err(why), ResponseFormat::Json) => Err(Problem::bad(why)),

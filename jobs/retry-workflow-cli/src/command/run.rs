@@ -433,7 +433,7 @@ async fn ready(
 
 /// Checks an input ahead of the job, which is possible if it is a file that no `setup` writes.
 fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandError> {
-    let is_there = |reader: &InputReader| reader.is_file() && !file.has_setup();
+    let is_there = |reader: &InputReader| reader.is_file() && reader.map.setup.is_none();
     let reader = file.reader().filter(is_there);
     reader
         .map(|reader| reader.check())

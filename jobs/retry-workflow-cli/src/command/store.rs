@@ -111,7 +111,12 @@ impl Address {
         match self {
             Self::File(path) if path == Path::new(STORE) => String::new(),
             #[cfg(feature = "postgres")]
-            Self::Postgres(server) if server.is_named_by(STORE_VARIABLE) => String::new(),
+            Self::Postgres(server)
+                if std::env::var(STORE_VARIABLE)
+                    .is_ok_and(|it| postgres::Server::read(&it) == *server) =>
+            {
+                String::new()
+            }
             _ => format!(" --store {}", argument(&self.to_string())),
         }
     }

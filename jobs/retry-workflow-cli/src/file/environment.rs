@@ -11,6 +11,7 @@ use crate::file::shown_value::short;
 use crate::steps::environment::{Environment, parse_env_file};
 use crate::steps::mask::{Masks, SHORTEST};
 use crate::template::shell::set_by_shell;
+use crate::terminal::text::count;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// `env`, `env_files` and `secrets` of a file.
@@ -126,10 +127,7 @@ impl EnvironmentPlan {
                         "the secret `{name}` is {} long, so it would be masked wherever that text \
                          occurs by chance: make it at least {SHORTEST} bytes long, or do not \
                          declare it as a secret",
-                        match value.len() {
-                            1 => "1 byte".to_owned(),
-                            len => format!("{len} bytes"),
-                        }
+                        count(value.len() as u64, "byte"),
                     ),
                 );
                 continue;

@@ -81,13 +81,6 @@ impl InputReader {
         matches!(self.map.input.from, InputFrom::Stdin)
     }
 
-    /// The error for an empty stdin, although the job has read items from it before.
-    pub(crate) fn missing_stdin(&self) -> FileError {
-        let message = "there are no items on stdin, but the job has read some from there: provide \
-                       the whole input again, as in `resume JOB < items.jsonl`";
-        self.wrong_input(message)
-    }
-
     fn checker(&self, is_ahead: bool) -> ItemChecker<'_> {
         let MapPlan { input, item_id, priority, limits, .. } = &*self.map;
         let costs = limits.rates.iter().filter_map(|rate| rate.cost.as_ref());
@@ -203,7 +196,7 @@ impl InputReader {
     }
 
     /// An error that concerns the input as a whole.
-    fn wrong_input(&self, message: impl Into<String>) -> FileError {
+    pub(crate) fn wrong_input(&self, message: impl Into<String>) -> FileError {
         FileError::at(&self.source, self.map.input.span, message)
     }
 

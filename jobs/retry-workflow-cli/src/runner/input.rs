@@ -107,7 +107,10 @@ impl InputItems {
             let read =
                 checked.and_then(|checked| reader.give(checked.as_ref(), &stopped, &mut give));
             let read = match read {
-                Ok(()) if is_empty && has_begun && reader.is_stdin() => Err(reader.missing_stdin()),
+                Ok(()) if is_empty && has_begun && reader.is_stdin() => Err(reader.wrong_input(
+                    "there are no items on stdin, but the job has read some from there: provide \
+                     the whole input again, as in `resume JOB < items.jsonl`",
+                )),
                 read => read,
             };
             let rest = reading.batch.lock().take();

@@ -118,7 +118,8 @@ impl Run {
         scope: &Scope,
     ) -> Result<PreparedCommand, StepError> {
         if let Some(Err(why)) = scope.map.as_deref().map(|map| &map.results)
-            && self.needs_results()
+            && (self.placeholders().any(|placeholder| placeholder.meaning == Meaning::Results)
+                || matches!(self, Self::Shell(script) if script.text.contains(RESULTS_FILE)))
         {
             return Err(StepError::not_started(why.as_str()));
         }
@@ -192,12 +193,6 @@ impl Run {
             excerpt: workspace.excerpt,
         };
         Ok(PreparedCommand { invocation, files, retry_after, hint })
-    }
-
-    /// Returns whether the command contains the results of the map, or the name of their file.
-    fn needs_results(&self) -> bool {
-        self.placeholders().any(|placeholder| placeholder.meaning == Meaning::Results)
-            || matches!(self, Self::Shell(script) if script.text.contains(RESULTS_FILE))
     }
 }
 

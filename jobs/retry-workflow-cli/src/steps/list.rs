@@ -171,8 +171,11 @@ impl Attempt<'_> {
                         continue;
                     }
                     Err(why) => {
-                        let end = self.undecided(step, &why);
-                        return placed(end, list);
+                        let why = self.workspace.environment.masks.masked(&why);
+                        let failure =
+                            Failure::new("other", format!("cannot evaluate `when`: {why}"));
+                        self.record(&step.label, AttemptTimer::start(), failure.clone());
+                        return placed(ListEnd::Failed(failure, Reason::NotRetryable, None), list);
                     }
                 }
             }
@@ -298,14 +301,6 @@ impl Attempt<'_> {
                 Some(ListEnd::Failed(second, reason, None))
             }
         }
-    }
-
-    /// Fails the list, because a condition cannot be evaluated.
-    fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
-        let why = self.workspace.environment.masks.masked(why);
-        let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
-        self.record(&step.label, AttemptTimer::start(), failure.clone());
-        ListEnd::Failed(failure, Reason::NotRetryable, None)
     }
 }
 

@@ -153,11 +153,6 @@ impl StepError {
         }
     }
 
-    /// Returns whether the contents of the item are the cause.
-    pub(crate) fn is_payload(&self) -> bool {
-        matches!(self.status, Status::Payload(_))
-    }
-
     /// Returns whether the step would fail in the same way every time.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.status, Status::Payload(_) | Status::SecretOutput(_))

@@ -204,18 +204,15 @@ impl<'a> Line<'a> {
         let carets = "^".repeat(marked.chars().count().max(1));
         // Keep tabs, so that the caret is aligned.
         let pad: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
-        let line = printable(&format!("{before}{marked}{after}"));
+        // A control character would move a terminal's cursor.
+        let moves = |c: char| c.is_control() && c != '\t';
+        let line = format!("{before}{marked}{after}").replace(moves, "\u{fffd}");
         write!(
             f,
             "\n{:width$}--> {path}:{number}:{column}\n{:width$} |\n{number} | {line}\n{:width$} | {pad}{carets}",
             "", "", ""
         )
     }
-}
-
-/// Replaces characters that would move a terminal's cursor.
-fn printable(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

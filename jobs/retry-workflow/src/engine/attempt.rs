@@ -103,11 +103,6 @@ impl Completion {
     pub(super) fn not_started(key: LeaseKey, id: String, end: Settled) -> Self {
         Self::new(id, Settlement::new(key, end, Vec::new()))
     }
-
-    /// Returns whether the item is put back as if it had not been claimed.
-    pub(super) fn is_released(&self) -> bool {
-        self.settlement.as_ref().is_some_and(|it| it.end == Settled::Released)
-    }
 }
 
 /// The state that an item leaves for its next attempt.

@@ -142,12 +142,8 @@ impl Leases {
         }
     }
 
-    /// Hands out the next item that no handler works on yet.
-    pub(super) fn next_ready(&mut self) -> Option<Lease> {
-        self.remove_ready(0)
-    }
-
-    fn remove_ready(&mut self, at: usize) -> Option<Lease> {
+    /// Hands out the item at this place of those that no handler works on yet.
+    pub(super) fn remove_ready(&mut self, at: usize) -> Option<Lease> {
         let Ready { lease, is_started } = self.ready.remove(at)?;
         self.ready_bytes = self.ready_bytes.saturating_sub(lease.payload.len());
         self.ready_started -= usize::from(is_started);

@@ -35,7 +35,7 @@ impl Engine {
             // arrives.
             #[cfg(feature = "metrics")]
             if finished.state.is_some() || !settlement.history.is_empty() {
-                metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
+                metrics.count(finished.state.unwrap_or(ItemState::Pending), 1);
                 metrics.took(&settlement);
             }
             leases.settle(settlement.lease);

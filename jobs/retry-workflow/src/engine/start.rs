@@ -51,7 +51,7 @@ impl Engine {
             self.leases.handed_to(item, handler);
         }
         while self.stopping.is_some()
-            && let Some(lease) = self.leases.next_ready()
+            && let Some(lease) = self.leases.remove_ready(0)
         {
             self.finished.push(Completion::released(lease.key));
         }
@@ -217,12 +217,7 @@ impl Engine {
     }
 
     /// Reserves the starts and places that the limits require for items that are ready.
-    pub(super) fn reserve_starts(&mut self) {
-        self.start_reserving();
-        self.start_at = self.until_start().map(|(wait, _)| Instant::now() + wait);
-    }
-
-    fn start_reserving(&mut self) {
+    pub(super) fn start_reserving(&mut self) {
         let (now, can_start) = (self.store.now(), self.has_item_to_start());
         let free = self.capacity.limit().saturating_sub(self.tasks.len());
         let Some(keys) = &mut self.keys else { return };

@@ -23,7 +23,8 @@ pub enum InvalidGraph {
         task: String,
     },
     /// A task needs one that does not exist.
-    #[error("`{task}` needs `{needs}`, but there is no such task{}", did_you_mean(similar.as_deref()))]
+    #[error("`{task}` needs `{needs}`, but there is no such task{}",
+        similar.as_ref().map_or_else(String::new, |it| format!(": did you mean `{it}`?")))]
     Unknown {
         /// The task.
         task: String,
@@ -41,10 +42,6 @@ pub enum InvalidGraph {
         /// Each task needs the next one; the last repeats the first.
         path: Vec<String>,
     },
-}
-
-fn did_you_mean(similar: Option<&str>) -> String {
-    similar.map_or_else(String::new, |similar| format!(": did you mean `{similar}`?"))
 }
 
 /// The checked needs of tasks: each task exists once, and none needs itself, directly or

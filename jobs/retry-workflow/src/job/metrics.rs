@@ -163,11 +163,6 @@ impl JobMetrics {
         metrics
     }
 
-    /// Counts an attempt that left its item in this state.
-    pub(crate) fn attempt_ended(&self, state: ItemState) {
-        self.count(state, 1);
-    }
-
     /// Records how long attempts took.
     pub(crate) fn took(&mut self, settlement: &Settlement) {
         for (step, took) in settlement.took() {
@@ -197,7 +192,7 @@ impl JobMetrics {
         set(key, number(used) / number(rate.limit()));
     }
 
-    fn count(&self, state: ItemState, more: u64) {
+    pub(crate) fn count(&self, state: ItemState, more: u64) {
         let key = &self.attempts[state as usize];
         with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(more);
     }

@@ -88,6 +88,7 @@ async fn list(
     let page = letters.list(filter, page_arguments.after, page_arguments.most()).await?;
     let now = screen.now;
     let row = |item: &ItemRecord| {
+        let failure = item.failure.as_ref().map(ToString::to_string);
         [
             item.id.clone(),
             item.job.clone(),
@@ -95,7 +96,7 @@ async fn list(
             item.run.to_string(),
             item.attempt.to_string(),
             when(item, now),
-            outcome_text(item),
+            failure.or_else(|| item.output.clone()).unwrap_or_default(),
         ]
     };
     let headings = &["item", "job", "state", ">run", ">attempts", "when", "said"];
@@ -114,10 +115,4 @@ fn when(item: &ItemRecord, now: Timestamp) -> String {
         (None, Some(_)) => "now".to_owned(),
         (None, None) => "-".to_owned(),
     }
-}
-
-/// The item's failure, or its output.
-fn outcome_text(item: &ItemRecord) -> String {
-    let failure = item.failure.as_ref().map(ToString::to_string);
-    failure.or_else(|| item.output.clone()).unwrap_or_default()
 }

@@ -38,21 +38,17 @@ pub(crate) async fn run(
                 let is_whole = Origin::read(&job).is_none_or(|origin| origin.reduces.is_none());
                 let is_old = job.status == JobStatus::Finished
                     && job.ended.is_some_and(|ended| ended < before);
-                if is_whole && is_old && is_done(store, &job, with_dead_letters).await? {
+                if is_whole
+                    && is_old
+                    && !runner::is_unfinished(store, &job).await?
+                    && (with_dead_letters || store.counts(&job.id).await?.dead == 0)
+                {
                     old.push(job);
                 }
             }
             if dry_run { list(&old, screen) } else { remove_all(store, old, screen).await }
         }
     }
-}
-
-/// Returns whether the job has nothing left to run or, unless `or_dead`, to inspect.
-async fn is_done(store: &dyn Store, job: &Job, or_dead: bool) -> Result<bool, CommandError> {
-    if runner::is_unfinished(store, job).await? {
-        return Ok(false);
-    }
-    Ok(or_dead || store.counts(&job.id).await?.dead == 0)
 }
 
 /// Returns why a job is not removed without `--force`.

@@ -67,11 +67,6 @@ impl Server {
         Self { url: with(url, parameters.split('&').filter(|it| !is_schema(it))), schema }
     }
 
-    /// Returns whether an environment variable names this server.
-    pub(super) fn is_named_by(&self, variable: &str) -> bool {
-        std::env::var(variable).is_ok_and(|text| Self::read(&text) == *self)
-    }
-
     pub(super) async fn connect(&self, must_exist: bool) -> Result<PostgresStore, StoreError> {
         self.options().must_exist(must_exist).connect(&self.url).await
     }

@@ -368,7 +368,7 @@ impl<'a> Attempt<'a> {
     /// Converts an error to a failure, masking secrets that it quotes.
     fn described(&self, error: &StepError) -> Failure {
         let mut failure = Failure::from_error(error);
-        if error.is_payload() {
+        if matches!(error.status(), Status::Payload(_)) {
             PAYLOAD.clone_into(&mut failure.class);
         }
         if let Some(class) = exit_codes::class(error) {

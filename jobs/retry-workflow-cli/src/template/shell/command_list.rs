@@ -28,7 +28,7 @@ pub(super) struct Commands {
     /// An `&>` came before, which `bash` and `dash` read differently.
     pub(super) has_ambiguous_redirect: bool,
     /// The words of the current command so far.
-    words: Vec<Word>,
+    pub(super) words: Vec<Word>,
     /// The variable of the current `for`.
     variable: String,
     /// The first value in these commands.
@@ -275,11 +275,6 @@ impl Commands {
             WordRole::CaseIn | WordRole::ForIn | WordRole::Pattern { first: true } => {}
             _ => self.end_command(),
         }
-    }
-
-    /// Returns whether words of an unfinished command have been read.
-    pub(super) fn has_words(&self) -> bool {
-        !self.words.is_empty()
     }
 }
 

@@ -161,7 +161,7 @@ impl Lexer<'_> {
             // A function definition.
             commands.end_command();
             self.copy(2);
-        } else if commands.word.is_some() || commands.has_words() {
+        } else if commands.word.is_some() || !commands.words.is_empty() {
             // `x=(…)` and `@(…)` of `bash`.
             self.refuse_all("an array or a `(` inside a word");
             self.word(1);

@@ -174,16 +174,16 @@ impl Engine {
     /// Takes note of items that the store has taken. Two items of a new job with the same id and
     /// different payloads stop it if its source gives all items once (`gives_all`): one of them
     /// would be lost. Any other source may give an item again that has changed since.
-    pub(super) fn enqueued(&mut self, counts: InputCounts, gives_all: bool) {
+    pub(super) fn enqueued(&mut self, mut counts: InputCounts, gives_all: bool) {
+        let is_new_job = gives_all && !self.input.has_begun && self.polling.is_alone();
+        if is_new_job {
+            counts.repeated = counts.known.saturating_sub(counts.changed);
+        }
         self.waiting += counts.new;
         self.input.counts.add(counts);
         self.ledger.changed();
         self.claim_soon();
-        if let Some(item) = self.input.counts.first_changed.clone()
-            && gives_all
-            && !self.input.has_begun
-            && self.polling.is_alone()
-        {
+        if let Some(item) = self.input.counts.first_changed.clone().filter(|_| is_new_job) {
             self.input_failed(WorkflowError::SameId { item });
         }
     }

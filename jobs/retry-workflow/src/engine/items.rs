@@ -73,7 +73,8 @@ pub struct Keyed<T, F> {
 /// Gives each item an id, so that another process recognises it, in whatever order the items come.
 /// Without it, an item is identified by its content, and of several equal items by their number.
 ///
-/// Two items with the same id are one item. If they differ, that is an error in a job that this
+/// Two items with the same id are one item, which runs once;
+/// [`JobReport::repeated`](crate::JobReport::repeated) counts the others. If they differ, that is an error in a job that this
 /// process alone has begun ([`WorkflowError::SameId`](crate::WorkflowError::SameId)). In a job that
 /// had items before, the first one is kept, and [`JobReport::changed`](crate::JobReport::changed)
 /// counts the others. An item that has failed is not compared, because it may have been edited.

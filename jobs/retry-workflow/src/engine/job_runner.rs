@@ -160,7 +160,7 @@ macro_rules! settings {
         /// # }
         /// ```
         pub fn store(mut self, store: impl $crate::store::IntoStore) -> Self {
-            self$(.$runner)?.set_store(store.into_store());
+            self$(.$runner)?.store = Some(store.into_store());
             self
         }
 
@@ -625,10 +625,6 @@ impl JobRunner {
         self
     }
 
-    pub(crate) fn set_store(&mut self, store: Arc<dyn Store>) {
-        self.store = Some(store);
-    }
-
     /// Returns the value of a setting, or keeps the error until the job is run.
     pub(crate) fn checked<T, E>(
         &mut self,
@@ -789,6 +785,7 @@ impl JobRunner {
                 return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
             };
             (report.already_done, report.changed) = (counts.already_done, counts.changed);
+            report.repeated = counts.repeated;
             if let Some(finish) = finish {
                 let copy = report.clone();
                 let steps = |_| async {

@@ -85,6 +85,11 @@ pub struct JobReport {
     /// edited.
     #[serde(skip_serializing_if = "is_default")]
     pub changed: u64,
+    /// The number of items of the input with the id and the payload of an earlier one, such as the
+    /// second of two equal ones with [`keyed`](crate::keyed). Both are one item, which runs once.
+    /// Counted in a job that this process alone has begun.
+    #[serde(skip_serializing_if = "is_default")]
+    pub repeated: u64,
     /// The number of groups, including the omitted ones.
     #[serde(skip)]
     all_groups: usize,
@@ -145,6 +150,7 @@ impl JobReport {
             patterns,
             already_done: 0,
             changed: 0,
+            repeated: 0,
             all_groups,
             unit: Unit::Item,
             expected: None,
@@ -345,6 +351,9 @@ impl fmt::Display for JobReport {
                 f,
                 "            {changed} of the input were other items when the job got them"
             )?;
+        }
+        if self.repeated > 0 {
+            writeln!(f, "            {} of the input repeated an earlier item", self.repeated)?;
         }
         write!(f, "  attempts  {}", counts.attempts)?;
         if counts.lost > 0 {

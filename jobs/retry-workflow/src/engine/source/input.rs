@@ -22,6 +22,8 @@ pub(crate) struct InputCounts {
     /// Known items whose payload in the job differs.
     pub(crate) changed: u64,
     pub(crate) first_changed: Option<String>,
+    /// Items with the id and the payload of an earlier one of the same input.
+    pub(crate) repeated: u64,
 }
 
 impl InputCounts {
@@ -30,6 +32,7 @@ impl InputCounts {
         self.known += other.known;
         self.already_done += other.already_done;
         self.changed += other.changed;
+        self.repeated += other.repeated;
         self.first_changed = self.first_changed.take().or(other.first_changed);
     }
 }

@@ -19,6 +19,7 @@ pub(crate) use self::board::BoardArguments;
 pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::usage_errors::parse;
 use crate::steps::stream::Excerpt;
+use crate::yaml::node::known_here;
 use retry_workflow::job::InvalidTimestamp;
 use retry_workflow::store::Cursor;
 use retry_workflow::{ItemState, Rate, Search, Timestamp};
@@ -574,6 +575,9 @@ pub(crate) struct RedriveArguments {
     /// All dead letters of the store
     #[arg(long)]
     pub(crate) all: bool,
+    /// Items that were skipped, as by `on_item_failure: skip`, in place of dead letters
+    #[arg(long)]
+    pub(crate) skipped: bool,
     /// The largest number of items to re-drive
     #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     pub(crate) max: Option<u64>,
@@ -641,8 +645,7 @@ fn positive<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, &'stati
 
 fn state(text: &str) -> Result<ItemState, String> {
     ItemState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
-        let words: Vec<_> = ItemState::ALL.iter().map(|state| state.as_str()).collect();
-        format!("the states are {}", words.join(", "))
+        known_here(text, &ItemState::ALL.map(ItemState::as_str)).split_off(": ".len())
     })
 }
 

@@ -15,7 +15,7 @@ use super::audit;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
 use super::store::Address;
-use retry_workflow::DeadLetters;
+use retry_workflow::{DeadLetters, ItemState};
 
 pub(super) async fn run(
     dlq: Dlq,
@@ -45,7 +45,8 @@ pub(super) async fn run(
             which.require_condition_or_all(redrive.all, "re-driven")?;
             let store = address.open().await?;
             let operator = audit::operator(store.clone());
-            let filter = which.filter(operator.letters(), None).await?;
+            let states = redrive.skipped.then(|| vec![ItemState::Skipped]);
+            let filter = which.filter(operator.letters(), states).await?;
             let jobs = redrive::retry(&operator, &filter, (&redrive, &how), screen).await?;
             return super::run::run_again(&store, jobs, &how, screen).await;
         }

@@ -280,7 +280,7 @@ fn letters_to_re_drive_have_to_be_named() {
     let dry = ["dlq", "retry", "orders", "--dry-run", "--rate", "1/m"];
     assert_eq!(
         told(folder.path(), &dry),
-        "3 dead letters would be re-driven; at 1/m, the last one is due after 2m\n"
+        "3 items would be re-driven; at 1/m, the last one is due after 2m\n"
     );
     let later = ["dlq", "retry", "--class", "timeout", "--later", "--json"];
     assert_eq!(objects(&told(folder.path(), &later))[0]["retried"], 2);

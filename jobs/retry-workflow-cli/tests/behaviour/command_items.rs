@@ -41,10 +41,15 @@ fn an_item_that_succeeded_is_shown_too() {
 #[test]
 fn an_unknown_state_is_refused_with_the_known_ones() {
     let folder = orders();
-    let output = run(folder.path(), &["items", "list", "--state", "done"]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(told.contains("pending, leased, succeeded, dead, skipped"), "{told}");
+    for (state, cure) in [
+        ("odd", "expected one of `pending`, `leased`, `succeeded`, `dead`, `skipped`"),
+        ("succeded", "did you mean `succeeded`?"),
+    ] {
+        let output = run(folder.path(), &["items", "list", "--state", state]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(told.contains(&format!("for '--state <STATE>': {cure}")), "{told}");
+    }
 }
 
 #[test]

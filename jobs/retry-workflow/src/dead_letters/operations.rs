@@ -184,7 +184,7 @@ impl DeadLetters {
     /// let gently = Redrive::new().rate("10/s".parse()?);
     /// assert_eq!(
     ///     letters.preview(Filter::job("orders-1"), gently).await?.to_string(),
-    ///     "2 dead letters would be re-driven; at 10/s, the last one is due after 100ms",
+    ///     "2 items would be re-driven; at 10/s, the last one is due after 100ms",
     /// );
     /// # Ok(())
     /// # }

@@ -106,7 +106,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Returns how many dead letters would be re-driven.
+    /// Returns how many items would be re-driven.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Redrive};
@@ -123,10 +123,10 @@ impl Preview {
     }
 }
 
-/// A sentence: `3 dead letters would be re-driven; at 10/s, the last one is due after 200ms`.
+/// A sentence: `3 items would be re-driven; at 10/s, the last one is due after 200ms`.
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} would be re-driven", count(self.items, "dead letter"))?;
+        write!(f, "{} would be re-driven", count(self.items, "item"))?;
         let Some((rate, after)) = self.last else { return Ok(()) };
         write!(f, "; at {rate}, the last one is due after {}", duration(after))
     }

@@ -39,6 +39,23 @@ fn a_failed_import_is_diagnosed_fixed_and_completed() {
 }
 
 #[test]
+fn skipped_items_are_re_driven_as_dead_letters_are() {
+    let place = place();
+    let skips = format!("{}error_policy: {{ on_item_failure: skip }}\n", place.read("job.yml"));
+    place.write("job.yml", &skips);
+    place.ends(0, &["run", "job.yml"]).says("2 succeeded, 3 skipped, of 5");
+    place.write("repaired", "");
+    place.ends(0, &["dlq", "retry", "import-1"]).says("0 dead letters re-driven");
+    let skipped = ["dlq", "retry", "import-1", "--skipped", "--item", "bob-1"];
+    place.ends(0, &[&skipped[..], &["--dry-run"]].concat()).says("1 item would be re-driven");
+    place.ends(0, &skipped).says("1 item re-driven").says("3 succeeded, 2 skipped, of 5");
+    let all = place.ends(0, &["dlq", "retry", "--skipped", "--all"]);
+    all.says("2 items re-driven").says("5 succeeded, of 5");
+    assert_eq!(place.read("log").lines().count(), 8, "each of the three ran again once");
+    place.ends(0, &["items", "show", "import-1", "bob-1"]).says("\nrun 1\n  re-driven by ");
+}
+
+#[test]
 fn only_selected_letters_are_re_driven() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
@@ -166,7 +183,7 @@ fn a_job_without_a_file_does_not_keep_all_others_from_being_taken_back() {
     imported(&place);
     place.write("repaired", "");
     let dry = place.ends(0, &["dlq", "retry", "--all", "--dry-run"]);
-    dry.says("3 dead letters would be re-driven").says("left out: the job `again` was not started");
+    dry.says("3 items would be re-driven").says("left out: the job `again` was not started");
     let dry = place.object(&["dlq", "retry", "--class", "other", "--dry-run", "--max", "2"]);
     assert_eq!((&dry["retried"], &dry["left_out"][0]), (&2.into(), &"again".into()));
     let ran = place.ends(0, &["dlq", "retry", "--all"]);

@@ -16,7 +16,7 @@ pub(super) mod schema;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use retry_rules::suggest::{meant, nearest};
+use retry_rules::suggest::{meant, nearest, number_meant};
 use serde::de::DeserializeOwned;
 
 use self::keys::{AGENT, MAP, MODES, STEP, TOP};
@@ -27,8 +27,8 @@ use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
 use crate::template::available::{AT_THE_END, AvailableValues};
 use crate::template::placeholder::CapturedName;
-use crate::yaml::foreign_keys::key_of_others;
-use crate::yaml::node::{Key, Node, Value, known_here, unknown_key};
+use crate::yaml::foreign_keys::{advice, key_of_others};
+use crate::yaml::node::{Key, Node, Number, Value, known_here, unknown_key};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
@@ -53,12 +53,14 @@ pub(super) fn read(source: &Arc<Source>) -> Result<WorkflowFile, FileError> {
         Some(read) if forms.mistakes.is_empty() => {
             return Ok(WorkflowFile { hints: forms.hints, needed: forms.needed, ..read });
         }
-        // The values of misspelt keys may have mistakes, too.
+        // The values of misspelt keys may have mistakes, too; others follow from the wrong key alone.
         _ if !forms.meant.is_empty() => {
             root.rename(&forms.meant);
             let mut renamed = Forms::new(source);
             renamed.file(&root);
-            renamed.mistakes.retain(|mistake| !forms.mistakes.contains(mistake));
+            let of_key =
+                |mistake: &Mistake| forms.meant.iter().any(|(key, _)| mistake.span == Some(*key));
+            forms.mistakes.retain(of_key);
             forms.mistakes.append(&mut renamed.mistakes);
         }
         _ => {}
@@ -120,7 +122,13 @@ impl<'s> Forms<'s> {
         // A setting of a step may be written into a `retry_config` that is there.
         let absent = absent.filter(|key| *key == "retry_config" || node.get(key).is_none());
         let absent: Vec<_> = absent.collect();
-        self.wrong(key.span, unknown_key(&key.name, written, &absent));
+        let message = match key_of_others(&key.name, written, known) {
+            Some(cure) if known.contains(&&*cure) && !absent.contains(&&*cure) => {
+                format!("`{}` is `{cure}` here, which is set as well: keep one", key.name)
+            }
+            _ => unknown_key(&key.name, written, &absent),
+        };
+        self.wrong(key.span, message);
         let of_all = known.iter().map(|key| (*key).to_owned()).collect();
         self.mistakes.last_mut().expect("just reported").known = of_all;
     }
@@ -137,7 +145,10 @@ impl<'s> Forms<'s> {
             let name = key.name.as_str();
             if keys.contains(&name) && !known.contains(&name) && !key.is_ignored() {
                 let written = value.scalar().unwrap_or_default();
-                self.unknown_key(node, key, &written, known);
+                match advice(name, known) {
+                    Some(hint) => self.wrong(key.span, format!("`{name}` {hint}: remove the key")),
+                    None => self.unknown_key(node, key, &written, known),
+                }
                 keys.retain(|key| *key != name);
             }
         }
@@ -173,29 +184,19 @@ impl<'s> Forms<'s> {
                 continue;
             }
             let written = value.scalar().unwrap_or_default();
-            let message = if let Some(hint) = foreign_key_hint(name, known) {
+            let message = if let Some(hint) = advice(name, known) {
                 format!("`{name}` {hint}: remove the key")
-            } else if is_file && STEP.contains(&name) {
-                format!("`{name}` belongs to a step: move it there, beside the step's `shell`")
             } else if is_file && MAP.contains(&name) && has_only_steps {
                 format!("`{name}` is for the items of a `map`, and this file has none: remove it")
-            } else if is_file && MAP.contains(&name) {
-                format!("`{name}` belongs to `map`: move it there")
-            } else if name == "retry_config" && known.contains(&"agent_template") {
-                "`retry_config` belongs to a step of `agent_template`, or to `error_policy` for \
-                 items with `on_item_failure: retry`: move it there"
-                    .to_owned()
-            } else if known.contains(&"agent_template")
-                && let Some(inside) = key_of_others(name, &written, STEP)
-                && inside.starts_with("retry_config")
-            {
-                format!("`{name}` belongs to a step of `agent_template`: write `{inside}` there")
-            } else if TOP.contains(&name) && key_of_others(name, &written, known).is_none() {
-                format!("`{name}` belongs to the file: move it to the top")
+            } else if let Some((place, cure)) = place_of(name, &written, known) {
+                format!("`{name}` belongs to {place}: {cure}")
             } else {
                 let other = key_of_others(name, &written, known);
                 let here = other.as_deref().or_else(|| meant(name, known));
+                // A list of items is not a map.
+                let is_apt = |key: &&str| *key != "map" || matches!(value.value, Value::Map(_));
                 let here = here.filter(|key| known.contains(key) && node.get(key).is_none());
+                let here = here.filter(is_apt);
                 self.meant.extend(here.map(|here| (key.span, here.to_owned())));
                 self.unknown_key(node, key, &written, known);
                 continue;
@@ -213,7 +214,8 @@ impl<'s> Forms<'s> {
             Value::Text(text) => Some(text),
             Value::List(words) if words.iter().all(|word| word.scalar().is_some()) => {
                 let words: Vec<_> = words.iter().filter_map(Node::scalar).collect();
-                let text = words.join(" ");
+                let are_commands = words.iter().any(|word| word.contains(' '));
+                let text = words.join(if are_commands { " && " } else { " " });
                 self.refuse(node.span, format!("this is a list: write the text `\"{text}\"`"))
             }
             Value::List(_) | Value::Map(_) | Value::Null => self.unexpected(node, "a text"),
@@ -390,9 +392,8 @@ impl<'s> Forms<'s> {
             None if node.get("program").is_some() => Vec::new(),
             None => default.args,
         };
-        if let Some(nul) = [&program].into_iter().chain(&args).find(|text| text.contains('\0')) {
-            let message = format!("\"{}\" contains a NUL character", nul.replace('\0', "\\0"));
-            self.wrong(node.span, message);
+        for text in [&program].into_iter().chain(&args) {
+            self.without_nul(node, text)?;
         }
         Some(Agent { program, args })
     }
@@ -418,29 +419,35 @@ impl<'s> Forms<'s> {
             ("max_failures", "`max_failures` is a number of items, not a share"),
             ("failure_threshold", "`failure_threshold` is a share of the items, from 0 to 1"),
         ] {
-            if let Some(node) = node.get(key)
-                && let Value::Text(text) = &node.value
-                && let Some(percent) =
-                    text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok())
-            {
-                let share = percent / 100.0;
+            let Some(node) = node.get(key) else { continue };
+            let share = match &node.value {
+                Value::Number(Number::Float(_), share) if key == "max_failures" => {
+                    Some(share.clone()).filter(|share| share.starts_with("0."))
+                }
+                Value::Text(text) if text.ends_with('%') => number_meant(text),
+                _ => None,
+            };
+            if let Some(share) = share {
                 self.wrong(node.span, format!("{what}: write `failure_threshold: {share}`"));
                 percents.push(key);
             }
         }
-        let what = "a map that says what happens to items that fail";
+        let what = "a map, such as `{ on_item_failure: skip }`";
         let keys = |entries: Entries<'a>| entries.iter().map(|(key, _)| key.name.as_str());
         let names = self
             .map(node, what)
             .map(|entries| keys(entries).filter(|key| !percents.contains(key)).collect::<Vec<_>>());
         let mut names = names.map(|names| self.known_keys(node, names, ErrorPolicyKeys::below("")));
-        if let Some(config @ Node { value: Value::Map(entries), .. }) = node.get("retry_config") {
-            self.needs_delays(config);
-            let known = ErrorPolicyKeys::below("retry_config");
+        for name in ["retry_config", "circuit_breaker"] {
+            let Some(map @ Node { value: Value::Map(entries), .. }) = node.get(name) else {
+                continue;
+            };
+            self.needs_delays(map);
+            let known = ErrorPolicyKeys::below(name);
             let has_unknown =
-                self.known_keys(config, keys(entries).collect(), known).len() < entries.len();
+                self.known_keys(map, keys(entries).collect(), known).len() < entries.len();
             if let Some(names) = names.as_mut().filter(|_| has_unknown) {
-                names.retain(|name| *name != "retry_config");
+                names.retain(|known| *known != name);
             }
         }
         let keys = names.and_then(|names| self.parse_keys::<ErrorPolicyKeys>(node, names, &[]));
@@ -488,37 +495,26 @@ impl<'s> Forms<'s> {
     }
 }
 
-/// Returns the meaning of an unknown key in another tool that has it.
-fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
-    Some(match key {
-        "needs" | "depends_on" | "after"
-            if known.contains(&"shell") && !known.contains(&"depends_on") =>
-        {
-            "orders steps in a graph: `commands` run in the order in which they are written, and \
-             `tasks` take `depends_on`"
+/// Returns the part of a file that a key belongs to, perhaps by its name in another tool, and what to
+/// do about it.
+fn place_of(key: &str, written: &str, known: &[&str]) -> Option<(&'static str, String)> {
+    let (is_file, is_map) = (known.contains(&"commands"), known.contains(&"agent_template"));
+    let is_misspelt = nearest(key, known.iter().copied()).is_some();
+    if key_of_others(key, written, known).is_some() {
+        return None;
+    }
+    let step = if is_map { "a step of `agent_template`" } else { "a step" };
+    let policy = ErrorPolicyKeys::below("");
+    let places =
+        [("`map`", MAP), (step, STEP), ("`error_policy`", policy), ("the top of the file", TOP)];
+    // Anything else is only compared with the keys of a file.
+    let places = if is_file || is_map { &places[..] } else { &places[3..] };
+    places.iter().find_map(|(place, keys)| {
+        if keys.contains(&key) {
+            return Some((*place, "move it there".to_owned()));
         }
-        "commit_required" | "merge" => {
-            "belongs to tools that run steps in git worktrees and commit their changes, which this \
-             command does not do"
-        }
-        "validate" | "analyze" | "goal_seek" => {
-            "lets a model judge the work, but here only the exit status of a command counts"
-        }
-        "foreach" => "is a loop in other tools; here, `mode: mapreduce` runs steps for each item",
-        "write_file" => "writes a file in other tools; here, a `shell` step does that",
-        "after" if known.contains(&"commands") => {
-            "is not a key of a file: let a shell run the other job first, as in `retry-workflow run \
-             import.yml --job-id import-$NIGHT --continue --if-running wait --if-ended report && \
-             retry-workflow run export.yml`, or write both as `tasks` of one file"
-        }
-        "schedule" | "cron" | "on" | "every" | "interval" | "timer" | "calendar" | "trigger"
-            if known.contains(&"commands") =>
-        {
-            "says in other tools when a job starts, but this command does not schedule jobs: start \
-             `retry-workflow run` by cron or a systemd timer, as \
-             https://docs.rs/retry-workflow-cli/latest/retry_workflow_cli/guide/schedule/ shows"
-        }
-        _ => return None,
+        let inside = key_of_others(key, written, keys).filter(|_| !is_misspelt && *keys != TOP)?;
+        Some((*place, format!("write `{inside}` there")))
     })
 }
 
@@ -531,7 +527,7 @@ fn has_misspelt(node: &Node, keys: &[&str]) -> bool {
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
         !known
             && !key.is_ignored()
-            && (foreign_key_hint(name, &[]).is_some()
+            && (advice(name, keys).is_some()
                 || key_of_others(name, &value.scalar().unwrap_or_default(), keys).is_some()
                 || nearest(name, keys.iter().copied()).is_some())
     })

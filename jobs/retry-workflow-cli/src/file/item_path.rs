@@ -177,19 +177,16 @@ impl Segment {
                     1 => format!("{parent} has no `{what}`"),
                     many => format!("none of the {many} that {parent} finds has `{what}`"),
                 };
-                let that = if here.len() == 1 { "it" } else { "the first" };
                 let keys = first.as_object().into_iter().flat_map(|map| map.keys());
                 let meant = name.and_then(|name| similar(name, keys.map(String::as_str)));
+                let that = if here.len() == 1 { "it" } else { "the first" };
+                let has = format!("{none}: {that} {}", contents(first));
                 Some(match meant {
-                    Some(meant) => {
-                        let that = if here.len() == 1 { "It" } else { "The first" };
-                        let meant = short(meant);
-                        format!("{none}: did you mean `{meant}`? {that} {}", contents(first))
-                    }
+                    Some(meant) => format!("{has}; did you mean `{}`?", short(meant)),
                     None if first.is_array() && name.is_some() => {
-                        format!("{none}: {that} {}, whose entries are `[*]`", contents(first))
+                        format!("{has}, whose entries are `[*]`")
                     }
-                    None => format!("{none}: {that} {}", contents(first)),
+                    None => has,
                 })
             }
         }

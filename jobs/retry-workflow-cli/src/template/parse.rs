@@ -114,21 +114,12 @@ fn of_other_tools(inner: &str) -> Option<String> {
     if rest.starts_with(['-', '=', '?', '+']) {
         return None;
     }
-    let instead = match word {
-        "cmd" => "run the command in a separate step with `capture: name`, and write `${name}`",
-        "file" => {
-            "read the file in the command, as in `\"$(cat FILE)\"`, or in a step with `capture: name`"
-        }
-        "json" => {
-            "read it in a step with `capture: name` and `capture_format: json`, and write `${name.field}`"
-        }
-        "date" => "write `$(date +%F)` in the command, or capture it in a step: `capture: name`",
-        _ => return None,
-    };
-    Some(format!(
-        "`${{{inner}}}` is not a placeholder, because placeholders neither run nor read anything: \
-         {instead}"
-    ))
+    ["cmd", "file", "json", "date"].contains(&word).then(|| {
+        format!(
+            "`${{{inner}}}` is not a placeholder, because placeholders neither run nor read \
+             anything: do that in a step before with `capture: name`, and write `${{name}}`"
+        )
+    })
 }
 
 fn is_shells(name: &str, available: AvailableValues<'_>) -> bool {
@@ -173,6 +164,8 @@ fn meaning(name: &str) -> Option<Meaning> {
 
 fn unknown(written: &str, name: &str, available: AvailableValues<'_>) -> String {
     let names = available.names();
+    // `${{ env.REGION }}`.
+    let name = name.trim_start_matches(['{', ' ']);
     let (root, rest) = match name.find(['.', '[', ':', '-', '%', '#', '/']) {
         Some(at) => name.split_at(at),
         None => (name, ""),
@@ -214,18 +207,16 @@ fn unknown(written: &str, name: &str, available: AvailableValues<'_>) -> String 
              fails"
         );
     }
-    if ROOTS.contains(&root) || name.contains('.') {
+    if ROOTS.contains(&root) || name.contains('.') || written == name {
         return format!("unknown placeholder `{written}`: {}", available.listed());
     }
-    let listed = available.listed();
-    let of_item = match name {
-        "attempt" | "retry_count" => {
-            format!("; of an item: `$RETRY_WORKFLOW_{}`", name.to_uppercase())
-        }
-        _ => String::new(),
+    let variable = match name {
+        "attempt" | "retry_count" => format!("RETRY_WORKFLOW_{}", name.to_uppercase()),
+        _ => name.to_owned(),
     };
     format!(
-        "unknown placeholder `{written}`: {listed}; a variable of the shell is written `${name}`, \
-         without braces{of_item}"
+        "unknown placeholder `{written}`: {}; a variable of the shell is written `${variable}`, \
+         without braces",
+        available.listed()
     )
 }

@@ -166,7 +166,7 @@ mod tests {
             meant("${item.}").starts_with("unknown placeholder `${item.}`: this place can use")
         );
         assert!(meant("${file}").ends_with("is written `$file`, without braces"));
-        assert!(meant("${attempt}").ends_with("of an item: `$RETRY_WORKFLOW_ATTEMPT`"));
+        assert!(meant("${attempt}").ends_with("written `$RETRY_WORKFLOW_ATTEMPT`, without braces"));
         assert!(meant("${item:-x}").contains("unknown placeholder"));
     }
 

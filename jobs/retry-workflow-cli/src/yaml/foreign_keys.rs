@@ -9,14 +9,17 @@ use retry_rules::suggest::nearest;
 /// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
 const WORKFLOW: &[ForeignName] = &[
     // Of a step.
-    ("run command cmd script bash sh", "shell"),
-    ("needs dependencies after requires", "depends_on"),
+    ("run command cmd script bash sh bashcommand", "shell"),
+    ("needs dependencies after requires upstream", "depends_on"),
     ("if onlyif condition", "when"),
     ("continueonerror allowfailure ignoreerrors ignorefailure", "on_failure = continue"),
     ("cwd dir chdir workdir directory", "working_dir"),
     ("variables vars environ environment", "env"),
     ("register output outputs saveas", "capture"),
     ("timeoutminutes", "timeout = 5m"),
+    ("executiontimeout timeoutseconds timelimit activedeadlineseconds", "timeout"),
+    ("retrystrategy retrypolicy retryoptions", "retry_config"),
+    ("catch rescue onfailurecallback fallback", "on_failure"),
     ("label title", "name"),
     (
         "exitcode exitcodes retryexitcodes retryonexitcode retryonexitcodes",
@@ -26,8 +29,12 @@ const WORKFLOW: &[ForeignName] = &[
     ("by key field each group groupby partition", "per"),
     ("rate max most count concurrency", "limit"),
     ("weight weights tokens price units", "cost"),
+    // Of an input.
+    ("path filename", "file"),
     // Of a map.
     ("items source data loop matrix list over inputs", "input"),
+    ("itemspath itempath", "json_path"),
+    ("ratelimit throttle rps qps", "rate"),
     ("steps commands do template tasks run shell command script", "agent_template"),
     ("parallelism parallel jobs workers maxconcurrency maxworkers forks threads", "max_parallel"),
     ("limit take first", "max_items"),
@@ -42,7 +49,48 @@ const WORKFLOW: &[ForeignName] = &[
     ("envfile dotenv", "env_files"),
     ("onerror errors errorhandling", "error_policy"),
     ("foreach mapreduce items", "map"),
+    ("finally always teardown cleanup onexit", "on_finish"),
+    // Of an error policy.
+    ("onfailure onitemerror", "on_item_failure"),
+    ("deadletterqueue deadletter dlq", "on_item_failure = dlq"),
+    ("toleratedfailurepercentage failurerate errorrate", "failure_threshold = 0.1"),
 ];
+
+/// Keys of other tools that have no counterpart, and what takes their place.
+const ADVICE: &[ForeignName] = &[
+    ("needs dependson", "orders `tasks`, which have `depends_on`; steps run one after another"),
+    ("commitrequired merge", "belongs to tools that run steps in git worktrees"),
+    ("validate analyze goalseek", "lets a model judge, but here only the exit status counts"),
+    ("writefile", "writes a file in other tools; here, a `shell` step does that"),
+    ("foreach param strategy matrix", "is a loop; here, `map` runs steps for each item of a file"),
+    ("parallel", "is not for steps; `tasks` and the items of a `map` run at the same time"),
+    ("sleep pause", "is a step of its own here, such as `shell: sleep 5`"),
+    ("batchsize itembatcher", "has no meaning here, as each item has its own steps"),
+    ("uses runson container image", "has no meaning here: a step is a command of this machine"),
+    ("apiversion kind metadata spec", "is not needed: a file has `commands`, `map` or `tasks`"),
+    ("backofflimit restartpolicy defaultargs", "is the `retry_config` of each step here"),
+    ("triggerrule", "has no meaning here; `on_finish` of the file runs after failures, too"),
+    ("retryexponentialbackoff", "is not needed, as the waits of a task double"),
+    ("args arguments", "is part of the list of `exec` here, after the program"),
+    ("failureratethreshold", "is `failure_threshold` of `error_policy` here"),
+    (
+        "after",
+        "is not a key of a file: let a shell run the other job first, as in `retry-workflow run \
+         import.yml --job-id import-$NIGHT --continue --if-running wait --if-ended report && \
+         retry-workflow run export.yml`, or write both as `tasks` of one file",
+    ),
+    (
+        "schedule scheduleinterval cron on every interval timer calendar trigger",
+        "says in other tools when a job starts, but this command does not schedule jobs: start \
+         `retry-workflow run` by cron or a systemd timer, as \
+         https://docs.rs/retry-workflow-cli/latest/retry_workflow_cli/guide/schedule/ shows",
+    ),
+];
+
+/// Returns what takes the place of a key of another tool, in a map that may have the `known` ones.
+pub(crate) fn advice(key: &str, known: &[&str]) -> Option<String> {
+    cures(key, "", ADVICE).next().filter(|_| key_of_others(key, "", known).is_none())
+}
 
 /// Returns what to write for a key that is called `key` in another tool or library and has the
 /// value `written` there, if it is one of the `known` keys.
@@ -59,8 +107,9 @@ pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<
             if known.contains(&name(&cure)) {
                 return Some(cure);
             }
-            let is_in_config =
-                known.contains(&"retry_config") && is_setting(name(&cure)) && !is_misspelt();
+            let is_in_config = known.contains(&"retry_config")
+                && SETTINGS.contains(&name(&cure))
+                && !is_misspelt();
             let value = if cure.contains(':') { "" } else { ": …" };
             is_in_config.then(|| format!("retry_config: {{ {cure}{value} }}"))
         })
@@ -72,10 +121,8 @@ pub(crate) fn name(cure: &str) -> &str {
     cure.split(':').next().unwrap_or_default()
 }
 
-/// Returns whether this is a setting of how a step is retried.
-fn is_setting(name: &str) -> bool {
-    ["attempts", "backoff", "initial_delay", "max_delay", "jitter"].contains(&name)
-}
+/// The settings of how a step is retried.
+const SETTINGS: [&str; 5] = ["attempts", "backoff", "initial_delay", "max_delay", "jitter"];
 
 #[cfg(test)]
 mod tests {

@@ -327,34 +327,12 @@ fn quoted(text: &str, span: SourceSpan) -> Option<String> {
         return None;
     }
     let within = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
-    if let Some(within) = within.filter(|within| !within.contains(['"', '\\'])) {
-        let (text, also) = match key {
-            "shell" => (with_apostrophes(within), ", where `\\\\` also keeps it from the shell"),
-            _ => (within.to_owned(), ""),
-        };
-        let quoted = format!("{key}: \"{text}\"");
-        let also = if text == within { "" } else { also };
-        return is_valid(&quoted).then(|| {
-            format!("an apostrophe ends a text that began with one: write `{quoted}`{also}")
-        });
-    }
-    let quoted = format!("{key}: '{}'", value.replace('\'', "''"));
-    is_valid(&quoted).then(|| format!("this text needs quotes in YAML: write `{quoted}`"))
-}
-
-/// A shell command with a `\\` before each apostrophe inside a word, for a YAML text in `"`.
-fn with_apostrophes(command: &str) -> String {
-    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let mut text = String::new();
-    for (at, c) in command.char_indices() {
-        let (before, after) =
-            (command[..at].chars().next_back(), command[at + c.len_utf8()..].chars().next());
-        if c == '\'' && is_letter(before) && is_letter(after) {
-            text.push_str(r"\\");
-        }
-        text.push(c);
-    }
-    text
+    let why = match within {
+        Some(_) => "an apostrophe ends a text that began with one",
+        None => "this text needs quotes in YAML",
+    };
+    let quoted = format!("{key}: '{}'", within.unwrap_or(value).replace('\'', "''"));
+    is_valid(&quoted).then(|| format!("{why}: write `{quoted}`"))
 }
 
 /// The ends of the messages for a line that does not belong to its block.
@@ -468,7 +446,11 @@ pub(crate) fn unknown_key(key: &str, written: &str, known: &[&str]) -> String {
     format!("unknown key `{key}`{instead}")
 }
 
-/// Suggests a known word for an unknown one, or lists those that are known, or the nearest.
+/// Suggests a known word for an unknown one, or lists those that are known, unless they are many.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
-    instead(word, meant(word, known), known, "`retry-workflow check --schema`")
+    let meant = meant(word, known);
+    if meant.is_none() && known.len() > 8 {
+        return ": remove it; `retry-workflow check --schema` lists all".to_owned();
+    }
+    instead(word, meant, known, "")
 }

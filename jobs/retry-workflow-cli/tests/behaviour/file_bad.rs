@@ -82,7 +82,7 @@ fn a_text_that_is_too_long_to_be_shown_is_not_proposed() {
     let cured = "this text needs quotes in YAML: write `shell: 'echo note: x'`";
     assert_eq!(told(1, "echo note: ", ""), cured);
     assert_eq!(told(200, "echo note: ", ""), "this text needs quotes in YAML");
-    let cured = r#"an apostrophe ends a text that began with one: write `shell: "echo 'x'"`"#;
+    let cured = "an apostrophe ends a text that began with one: write `shell: 'echo ''x'''`";
     assert_eq!(told(1, "'echo '", "''"), cured);
     let only = "an apostrophe ends a text that began with one";
     assert_eq!(told(200, "'echo '", "''"), only);

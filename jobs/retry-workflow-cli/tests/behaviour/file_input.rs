@@ -70,19 +70,19 @@ handlers:
   tell: { shell: 'echo ${item.county}' }
 ";
     let expected = "\
-error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`: did you mean `${item.country}`? It has `country`, `id`, `name`; none of the 12 items has one
+error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`: did you mean `${item.country}`? It has `country`, `id`, `name`; 12 of 12 items lack one
  --> job.yml:6:38
   |
 6 |     - shell: \"./import.sh ${item.id} ${item.county}\"
   |                                      ^^^^^^^^^^^^^^
 
-error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `town`: it has `country`, `id`, `name`; none of the 12 items has one
+error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `town`: it has `country`, `id`, `name`; 12 of 12 items lack one
  --> job.yml:9:12
   |
 9 |         in ${item.town}
   |            ^^^^^^^^^^^^
 
-error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`: did you mean `${item.country}`? It has `country`, `id`, `name`; none of the 12 items has one
+error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`: did you mean `${item.country}`? It has `country`, `id`, `name`; 12 of 12 items lack one
   --> job.yml:11:24
    |
 11 |   tell: { shell: 'echo ${item.county}' }
@@ -98,13 +98,13 @@ fn items_that_lack_a_field_are_counted() {
         r#"[{"customer": {"nmae": 1}, "tags": [1, 2]}, {"customer": {"id": 1, "name": 2}, "tags": [1]}, 5]"#,
         map,
         "\
-error: item 2 of items.json (`$[1]`) has no `customer.nmae`: did you mean `${item.customer.name}`? `customer` has `id`, `name`; 1 other of the 3 items has none either
+error: item 2 of items.json (`$[1]`) has no `customer.nmae`: did you mean `${item.customer.name}`? `customer` has `id`, `name`; 2 of 3 items lack one
  --> job.yml:3:31
   |
 3 |   agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }
   |                               ^^^^^^^^^^^^^^^^^^^^^
 
-error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 other of the 3 items has none either
+error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 2 of 3 items lack one
  --> job.yml:3:53
   |
 3 |   agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }
@@ -117,17 +117,17 @@ error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 
     );
     assert_eq!(
         lacking(r#"[{"id": 1}, null]"#),
-        "error: item 2 of items.json (`$[1]`) has no `id`: it is null; the other item has one"
+        "error: item 2 of items.json (`$[1]`) has no `id`: it is null; 1 of 2 items lack one"
     );
     assert_eq!(
         lacking(r#"[{"id": 1}, {"ID": 2}, {"id": 3}]"#),
-        "error: item 2 of items.json (`$[1]`) has no `id`: did you mean `${item.ID}`? It has `ID`; the other 2 items have one"
+        "error: item 2 of items.json (`$[1]`) has no `id`: did you mean `${item.ID}`? It has `ID`; 1 of 3 items lack one"
     );
     let long = format!("[{}{{\"id\": 1}}]", "1, ".repeat(999));
     assert_eq!(
         lacking(&long),
-        "error: item 1 of items.json (`$[0]`) has no `id`: it is a number; 998 others of the 1000 \
-         items have none either"
+        "error: item 1 of items.json (`$[0]`) has no `id`: it is a number; 999 of 1000 \
+         items lack one"
     );
 }
 
@@ -157,7 +157,7 @@ fn a_list_inside_a_map_is_offered_where_no_path_is_written() {
         r#"{"total": 2, "users": [{"id": 1}, {"id": 2}]}"#,
         STEP,
         "\
-error: item 1 of items.json (`$['total']`) has no `id`: it is a number; none of the 2 items has one; if the items are those in `users`, write `json_path: \"$.users[*]\"`
+error: item 1 of items.json (`$['total']`) has no `id`: it is a number; 2 of 2 items lack one; if the items are those in `users`, write `json_path: \"$.users[*]\"`
  --> job.yml:3:31
   |
 3 |   agent_template: { shell: \"x ${item.id}\" }
@@ -171,13 +171,13 @@ fn unusable_ids_are_reported_at_their_template() {
         r#"[{"a": 1}, {"a": 2}, {"a": "1"}, {"a": ""}, {"a": 2}, {"a": 1}, {"a": null}, {"a": "\u0000"}]"#,
         "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
         "\
-error: items 1 and 3 (`$[2]`) of items.json have the same id, \"1\": use something that differs between items; 2 more items have the id of an earlier item
+error: items 1 and 3 (`$[2]`) of items.json have the same id, \"1\": use something that differs between items; 2 items more with the id of an earlier item
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
   |            ^^^^^^^^^^^
 
-error: the id of item 4 of items.json (`$[3]`) is empty: use something that every item has; 1 more item has an empty id
+error: the id of item 4 of items.json (`$[3]`) is empty: use something that every item has; 1 item more with an empty id
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
@@ -198,7 +198,7 @@ fn an_id_too_long_for_a_store_is_reported_at_its_template() {
         &format!(r#"[{{"a": "{longest}"}}, {{"a": "{long}"}}, {{"a": "{long}y"}}]"#),
         "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
         "\
-error: the id of item 2 of items.json (`$[1]`) is 10,000 bytes long, and 1,000 are the most: use a shorter field, such as a number; 1 more item has an id like that
+error: the id of item 2 of items.json (`$[1]`) is 10,000 bytes long, and 1,000 are the most: use a shorter field, such as a number; 1 item more with an id like that
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
@@ -212,7 +212,7 @@ fn a_priority_is_a_small_whole_number() {
         r#"[{"id": 1, "p": "9"}, {"id": 2, "p": "high"}, {"id": 3, "p": 1.5}, {"id": 4, "p": null}, {"id": 5, "p": 10}]"#,
         "  priority: \"${item.p}\"\n  agent_template: { shell: x }",
         "\
-error: the priority of item 2 of items.json (`$[1]`, id \"2\") is \"high\": write a whole number from -9 to 9, the higher the sooner; 2 more items have one like that
+error: the priority of item 2 of items.json (`$[1]`, id \"2\") is \"high\": write a whole number from -9 to 9, the higher the sooner; 2 items more with one like that
  --> job.yml:3:13
   |
 3 |   priority: \"${item.p}\"
@@ -227,7 +227,7 @@ fn a_cost_is_a_whole_number_from_1() {
             {"id": 5, "n": 0}, {"id": 6, "n": -1}, {"id": 7, "n": 1.5}, {"id": 8, "n": null}, {"id": 9, "n": "99999999999999999999"}]"#,
         "  rate: { limit: 90/m, cost: \"${item.n}\" }\n  agent_template: { shell: x }",
         "\
-error: the cost of item 4 of items.json (`$[3]`, id \"4\") is \"many\": write a whole number from 1; 4 more items have one like that
+error: the cost of item 4 of items.json (`$[3]`, id \"4\") is \"many\": write a whole number from 1; 4 items more with one like that
  --> job.yml:3:30
   |
 3 |   rate: { limit: 90/m, cost: \"${item.n}\" }
@@ -237,7 +237,7 @@ error: the cost of item 4 of items.json (`$[3]`, id \"4\") is \"many\": write a 
         r#"[{"id": 1, "n": 10}, {"id": 2}]"#,
         "  rate: { limit: 90/m, cost: \"${item.n}\" }\n  agent_template: { shell: x }",
         "\
-error: item 2 of items.json (`$[1]`, id \"2\") has no `n`: it has `id`; the other item has one
+error: item 2 of items.json (`$[1]`, id \"2\") has no `n`: it has `id`; 1 of 2 items lack one
  --> job.yml:3:31
   |
 3 |   rate: { limit: 90/m, cost: \"${item.n}\" }
@@ -251,7 +251,7 @@ fn a_path_that_matches_nothing_is_reported() {
         r#"{"items": [{"id": 1}], "total": 1}"#,
         &format!("  json_path: \"$.itmes[*]\"\n{STEP}"),
         "\
-error: `json_path` finds no items, because items.json has no `itmes`: did you mean `items`? It has `items`, `total`
+error: `json_path` finds no items, because items.json has no `itmes`: it has `items`, `total`; did you mean `items`?
  --> job.yml:3:17
   |
 3 |   json_path: \"$.itmes[*]\"
@@ -281,7 +281,7 @@ error: `json_path` finds no items, because items.json has no `itmes`: did you me
         (
             "[{\"item\": 1}, {}]",
             "$[*]['items']",
-            "none of the 2 that `$[*]` finds has `items`: did you mean `item`? The first has `item`",
+            "none of the 2 that `$[*]` finds has `items`: the first has `item`; did you mean `item`?",
         ),
         ("[{}]", "$..items[*]", "nothing in items.json is named `items`"),
         ("null", "$", ""),
@@ -415,7 +415,7 @@ fn a_duplicate_id_is_reported_with_both_places() {
     let told = of_file("items.jsonl", input, STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: items 1 and 3 (line 4) of items.jsonl have the same id, \"7\": set `item_id` to something that differs, or keep one of each with `distinct: id`; 1 more item has the id of an earlier item\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
+        "error: items 1 and 3 (line 4) of items.jsonl have the same id, \"7\": set `item_id` to something that differs, or keep one of each with `distinct: id`; 1 item more with the id of an earlier item\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
     );
     let distinct = format!("  distinct: id\n{STEP}");
     // 7 and "7" are distinct, but have the same id.

@@ -270,6 +270,9 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         let message = match self.rest().chars().next() {
             _ if word.eq_ignore_ascii_case("and") => "write `&&` for \"and\"",
             _ if word.eq_ignore_ascii_case("or") => "write `||` for \"or\"",
+            _ if word.eq_ignore_ascii_case("in") => {
+                "there is no `in`: compare with each value, as in `item.n == 1 || item.n == 2`"
+            }
             Some('=') => "write `==` or `=` to compare",
             Some('&') => "write `&&` for \"and\"",
             Some('|') => "write `||` for \"or\"",
@@ -438,8 +441,6 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
             "null" => Some(Value::Null),
-            "and" | "AND" => return Err(self.error(at, "write `&&` for \"and\"")),
-            "or" | "OR" => return Err(self.error(at, "write `||` for \"or\"")),
             "not" | "NOT" => return Err(self.error(at, "write `!` for \"not\"")),
             _ => None,
         };

@@ -1,28 +1,18 @@
 //! The dead letters that the arguments select.
 
-use std::collections::BTreeSet;
-
 use retry_rules::suggest::nearest;
 
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
-use retry_workflow::store::NEWEST_FAILURES;
 use retry_workflow::{DeadLetters, Failure, Filter, ItemState, Job, Search, Store};
 
-/// Refuses a class that no dead letter has, if it is like one that there is or may be: most likely,
-/// it is misspelt.
+/// Refuses a class that no dead letter has, if it is like one of ours: most likely, it is misspelt.
 async fn check_class(letters: &DeadLetters, class: &str) -> Result<(), CommandError> {
-    if Failure::CLASSES.contains(&class) {
-        return Ok(());
-    }
-    let found = letters.store().stats(&Filter::default(), Some(NEWEST_FAILURES)).await?;
-    let found: BTreeSet<&str> = found.iter().map(|group| &*group.class).collect();
-    let known = found.iter().copied().chain(Failure::CLASSES);
-    let Some(meant) = nearest(class, known).filter(|_| !found.contains(class)) else {
+    let known = Failure::CLASSES;
+    let Some(meant) = nearest(class, known).filter(|_| !known.contains(&class)) else {
         return Ok(());
     };
-    // An older one may have it.
     if !letters.list(&Filter::default().class(class), None, 1).await?.items.is_empty() {
         return Ok(());
     }
@@ -57,8 +47,11 @@ impl FilterArguments {
         filter.since = self.since;
         filter.until = self.until;
         filter.ids = (!self.items.is_empty()).then(|| self.items.clone());
-        if let Some(job) = &filter.job {
-            check_job_exists(letters.store(), job).await?;
+        // A misspelt job has no dead letters, which would look like good news.
+        if let Some(job) = &filter.job
+            && letters.store().counts(job).await?.total() == 0
+        {
+            crate::command::run::find(letters.store(), job).await?;
         }
         for id in &self.items {
             check_item_exists(letters.store(), &filter, id).await?;
@@ -134,12 +127,4 @@ async fn check_item_exists(
         Some(job) => format!("the job {} has no item {id}", one_line(job)),
         None => format!("no job has an item {id}"),
     }))
-}
-
-/// Rejects an unknown job: a misspelt one has no dead letters, which would look like good news.
-async fn check_job_exists(store: &dyn Store, job: &str) -> Result<(), CommandError> {
-    if store.counts(job).await?.total() == 0 {
-        crate::command::run::find(store, job).await?;
-    }
-    Ok(())
 }

@@ -135,6 +135,9 @@ fn as_map(node: &Node, of_secrets: bool) -> String {
         .each()
         .iter()
         .map(|entry| {
+            if let (Some(name), Some(value)) = (entry.get("name"), entry.get("value")) {
+                return Some(format!("{}: \"{}\"", name.scalar()?, value.scalar()?));
+            }
             let text = entry.scalar()?;
             let text = shortened(&text);
             Some(match text.split_once('=') {

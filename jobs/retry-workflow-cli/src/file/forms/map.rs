@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ItemText, MapPlan, WorkflowPlan};
+use super::super::{MapPlan, WorkflowPlan};
 use super::Forms;
 use super::keys::{INPUT, MAP, TIMEOUT_CONFIG};
 use crate::file::input::read::Format;
@@ -53,8 +53,7 @@ impl Forms<'_> {
         }
         let item_id = node.get("item_id").and_then(|id| {
             let available = AvailableValues { label: "the id of an item", captured: &[], ..item };
-            let template = self.template(id, available)?;
-            Some(ItemText { template, text: id.scalar()?, span: id.span })
+            self.varying(id, available, "id", "id")
         });
         let priority = node.get("priority").and_then(|priority| {
             let label = "the priority of an item";
@@ -87,9 +86,15 @@ impl Forms<'_> {
     fn input(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Input> {
         let Value::Map(_) = &node.value else {
             if matches!(node.value, Value::List(_)) {
-                return self.unexpected(node, "one file, or `{ command: … }`");
+                return self
+                    .unexpected(node, "the name of a file with this list, such as `items.json`");
             }
             let text = self.text(node)?;
+            if text.contains("://") && !text.contains(char::is_whitespace) {
+                let message = "an address is not read: write the command that does, such as \
+                               `curl -sf https://example.com/items.json`";
+                return self.refuse(node.span, message);
+            }
             let from = if text == "-" || Format::of_name(text).is_some() {
                 InputFrom::named(text)
             } else if text.starts_with("./")

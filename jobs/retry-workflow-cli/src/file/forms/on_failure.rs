@@ -70,7 +70,7 @@ impl Forms<'_> {
                 let command = self.needed(setting, "command", "fallback")?;
                 self.script(command, available).map(AfterFailure::Fallback)
             }
-            (name, None) if name.eq_ignore_ascii_case("retry") => self.refuse(
+            (name, _) if name.eq_ignore_ascii_case("retry") => self.refuse(
                 span,
                 "`on_failure` says what follows the last failure: to retry the step, write \
                  `retry_config: { attempts: 3 }` instead",

@@ -90,12 +90,12 @@ static HIDES_FAILURE: LazyLock<Regex> = LazyLock::new(|| {
 /// The placeholders of other tools: `$item.id`, `{{ item.id }}`. Each has one of [`SIGNS`].
 static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"\$(?P<shell>(?:item|map)\.[\w.]*\w)|\{\{\s*(?P<braces>(?:item|map)(?:\.\w+)*)\s*\}\}",
+        r"\$\.?(?P<shell>(?:item|map)\.[\w.]*\w)|\{\{\s*(?P<braces>(?:item|map)(?:\.\w+)*)\s*\}\}",
     )
     .expect("a pattern of ours")
 });
 
-const SIGNS: [&str; 3] = ["$item.", "$map.", "{{"];
+const SIGNS: [&str; 4] = ["$item.", "$map.", "$.", "{{"];
 
 const ENDLESS: &str = "this step cannot be postponed, so failures that use up no attempt may never \
                        end: add a `max_elapsed`, or a `retry_budget` and waits longer than 0s";
@@ -543,7 +543,7 @@ impl Forms<'_> {
             return;
         };
         let (written, field) = (whole.as_str(), field.as_str());
-        let message = if written.starts_with('$') {
+        let message = if written.starts_with('$') && !written.starts_with("$.") {
             let (variable, rest) = field.split_at(field.find('.').unwrap_or(field.len()));
             format!(
                 "`{written}` is the shell's variable `{variable}` and the text `{rest}`: write \

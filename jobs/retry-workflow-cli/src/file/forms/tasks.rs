@@ -34,7 +34,9 @@ impl Forms<'_> {
 
     fn task(&mut self, key: &Key, node: &Node) -> Option<TaskPlan> {
         let known = [STEP, TASK].concat();
-        self.entries(node, "a task, such as `{ shell: \"./fetch.sh\" }`", &known)?;
+        let command = node.written(&self.source.text).filter(|_| node.scalar().is_some());
+        let command = command.unwrap_or("./fetch.sh");
+        self.entries(node, &format!("a task, such as `{{ shell: {command} }}`"), &known)?;
         let depends_on = match node.get("depends_on") {
             None => Vec::new(),
             Some(one @ Node { value: Value::Text(_), .. }) => {

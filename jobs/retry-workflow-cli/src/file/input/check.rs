@@ -17,7 +17,7 @@ use crate::file::shown_value::{contents, short};
 use crate::template::placeholder::{Meaning, Placeholder};
 use crate::template::scope::{Scope, as_text};
 use crate::template::text::Template;
-use crate::terminal::text::thousands;
+use crate::terminal::text::{count as counted, thousands};
 use crate::yaml::span::{Mistake, SourceSpan};
 use retry_workflow::condition::path::{PathPart, at, is_key};
 use retry_workflow::work::ContentIds;
@@ -126,8 +126,7 @@ impl Problem {
         let (first, others) = (self.first.as_ref()?, self.others);
         let message = match self.count {
             1 => first.clone(),
-            2 => format!("{first}; 1 more item has {others}"),
-            count => format!("{first}; {} more items have {others}", count - 1),
+            count => format!("{first}; {} more with {others}", counted(count - 1, "item")),
         };
         Some(Mistake::at(self.span, message))
     }
@@ -256,8 +255,9 @@ impl<'a> ItemChecker<'a> {
     pub(crate) fn mistakes(&self, hint: &str) -> Vec<Mistake> {
         let lacking = self.lacking.iter().filter_map(|(_, lacking)| {
             let first = lacking.first.as_ref()?;
-            let others =
-                if self.is_ahead { others(self.total, lacking.count) } else { String::new() };
+            let (all, count) = (self.total, lacking.count);
+            let is_only = !self.is_ahead || all == 1;
+            let others = if is_only { "" } else { &format!("; {count} of {all} items lack one") };
             let message = format!("{first}{others}{hint}");
             Some(Mistake::at(lacking.span, message))
         });
@@ -343,18 +343,6 @@ fn missing(name: &str, item: &Item, path: &[PathPart]) -> String {
         written(path),
         has(&item.value, path, if meant.is_empty() { "it" } else { "It" }),
     )
-}
-
-/// Describes how many of the other items lack it as well, if `lacking` of `all` do.
-fn others(all: u64, lacking: u64) -> String {
-    match (all, lacking - 1) {
-        (1, _) => String::new(),
-        (2, 0) => "; the other item has one".to_owned(),
-        (_, 0) => format!("; the other {} items have one", all - 1),
-        (_, more) if more == all - 1 => format!("; none of the {all} items has one"),
-        (_, 1) => format!("; 1 other of the {all} items has none either"),
-        (_, more) => format!("; {more} others of the {all} items have none either"),
-    }
 }
 
 fn written(path: &[PathPart]) -> String {

@@ -101,7 +101,6 @@ impl<T> Outcome for Option<T> {
 }
 
 /// A value of any other type, with `ok(…)`: never a failure by itself.
-#[derive(Debug)]
 pub struct Plain<T>(pub T);
 
 #[diagnostic::do_not_recommend]
@@ -272,16 +271,12 @@ pub trait FallbackNow<R, Kind> {
 /// The kinds of values that a fallback may return.
 pub(crate) mod kind {
     /// The type that the function returns.
-    #[derive(Debug)]
     pub enum Whole {}
     /// The success inside it.
-    #[derive(Debug)]
     pub enum Success {}
     /// One of these, at once.
-    #[derive(Debug)]
     pub struct Now<Kind>(core::marker::PhantomData<Kind>);
     /// A future of one of these.
-    #[derive(Debug)]
     pub struct Later<Kind>(core::marker::PhantomData<Kind>);
 }
 
@@ -325,7 +320,6 @@ where
 
 pin_project_lite::pin_project! {
     /// Converts the result of a future to what the function returns.
-    #[derive(Debug)]
     pub struct Resolving<F: Future, R> {
         #[pin]
         future: F,

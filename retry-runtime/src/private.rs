@@ -225,7 +225,6 @@ pub const fn const_panic(message: &'static str) {
 }
 
 /// The attempts after one that moves arguments.
-#[derive(Debug)]
 pub struct NextAttempt;
 
 /// Gets a `T` although an attempt before it has moved one.

@@ -56,7 +56,7 @@ mod run;
 
 use core::fmt;
 
-use self::settings::{Common, RetrierSettings};
+use self::settings::Common;
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable, ReadsClass, ReadsError};
 #[cfg(feature = "tower")]
@@ -121,17 +121,12 @@ pub struct Retrier<D = Readable, V = AllSucceed> {
     decider: D,
 }
 
-impl<D: fmt::Debug, V: fmt::Debug> fmt::Debug for Retrier<D, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RetrierSettings { policy, name, lists, breaker, quota, .. } = &self.common.settings;
-        f.debug_struct("Retrier")
-            .field("name", name)
-            .field("policy", policy)
-            .field("lists", lists)
-            .field("decider", &self.decider)
-            .field("values", &self.common.values)
-            .field("breaker", &breaker.as_ref().map(|breaker| breaker.as_ref().name()))
-            .field("quota", &quota.as_ref().map(|quota| quota.as_ref().name()))
-            .finish()
-    }
-}
+retry_rules::partial_debug!([D: fmt::Debug, V: fmt::Debug] Retrier<D, V>, |self| {
+    name: &self.common.settings.name,
+    policy: &self.common.settings.policy,
+    lists: &self.common.settings.lists,
+    decider: &self.decider,
+    values: &self.common.values,
+    breaker: &self.common.settings.breaker.as_ref().map(|breaker| breaker.as_ref().name()),
+    quota: &self.common.settings.quota.as_ref().map(|quota| quota.as_ref().name()),
+});

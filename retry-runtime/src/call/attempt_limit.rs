@@ -178,7 +178,6 @@ impl<R: Interruptible> LimitOutcome<R> for CallLimits {
 }
 
 /// The limits of a call for which it is known only at runtime whether there are any.
-#[derive(Debug)]
 pub struct RuntimeLimits<R> {
     limits: CallLimits,
     // `None`: the return type cannot represent an interruption, so no attempt times out.
@@ -259,8 +258,6 @@ impl Limit {
     }
 }
 
-retry_rules::partial_debug!(Limit, |self| { kind: &self.kind });
-
 impl Future for Limit {
     type Output = LimitKind;
 
@@ -272,7 +269,6 @@ impl Future for Limit {
 
 pin_project_lite::pin_project! {
     /// An attempt that may have a limit.
-    #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct AttemptLimit<F, L> {
         #[pin]
@@ -298,7 +294,6 @@ impl<F: Future, L: Future<Output = LimitKind>> Future for AttemptLimit<F, L> {
 }
 
 /// A property known only to a shared policy, as a type.
-#[derive(Debug)]
 pub struct Is<const ANSWER: bool>;
 
 /// Chooses between two types by such a property.

@@ -76,7 +76,6 @@ impl<K, T> Session<K, T> {
 
 pin_project_lite::pin_project! {
     /// The future of an attempt of a call that reports how it ended.
-    #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct AttemptResultFuture<F> {
         #[pin]

@@ -112,5 +112,3 @@ impl<C> Cancel<C> {
         *this.is_ready
     }
 }
-
-retry_rules::partial_debug!([C] Cancel<C>, |self| { is_ready: &self.is_ready });

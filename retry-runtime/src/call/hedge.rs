@@ -6,7 +6,6 @@ pub(crate) mod race;
 pub(crate) mod race_attempts;
 pub(crate) mod latencies;
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -87,12 +86,6 @@ impl<'a, R, K> Hedges<'a, R, K> {
         let BodyRace { race, kept } = &mut **self.race.as_mut()?;
         race.timed_out(permit.unwrap_or(&mut None))?;
         kept.take()
-    }
-}
-
-impl<R, K> fmt::Debug for Hedges<'_, R, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hedges").field("has_failed", &self.has_failed()).finish()
     }
 }
 
@@ -246,7 +239,3 @@ where
         Poll::Ready(outcome)
     }
 }
-
-retry_rules::partial_debug!([B: Body, C, J, T, K] HedgedAttempt<'_, '_, B, C, J, T, K>, |self| {
-    hedge: &self.hedge,
-});

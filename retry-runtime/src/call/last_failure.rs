@@ -16,7 +16,6 @@ pub trait Keeps<R>: Default {
 }
 
 /// The last failure.
-#[derive(Debug)]
 pub struct LastFailure<R>(Option<R>);
 
 impl<R> Default for LastFailure<R> {
@@ -38,7 +37,6 @@ impl<R> Keeps<R> for LastFailure<R> {
 }
 
 /// A slot that keeps nothing: its type parameter lets the compiler infer `R`.
-#[derive(Debug)]
 pub struct NoFailure<R>(PhantomData<fn() -> R>);
 
 impl<R> Default for NoFailure<R> {

@@ -47,7 +47,6 @@ pub(crate) fn once() -> bool {
 }
 
 /// While it lives, calls on this thread make one attempt.
-#[derive(Debug)]
 pub struct Guard {
     before: Option<TaskId>,
 }
@@ -71,7 +70,6 @@ impl Drop for Guard {
 
 pin_project_lite::pin_project! {
     /// An attempt of a function with `nested = once`.
-    #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct Inside<F> {
         #[pin]

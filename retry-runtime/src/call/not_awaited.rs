@@ -8,7 +8,6 @@ pin_project_lite::pin_project! {
     /// The call of an async block in `retrying!`, until `.await` behind the macro.
     ///
     /// The name is part of the compiler's messages where a result is expected.
-    #[derive(Debug)]
     #[must_use = "the block in `retrying!` is async: it runs only with `.await` behind the macro"]
     pub struct NotAwaited<F> {
         #[pin]

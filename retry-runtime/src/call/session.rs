@@ -57,7 +57,6 @@ pub(crate) use self::wait::{Wait, WaitTerms};
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.
 ///
 /// Without time limits one pointer wide, and null until the first wait.
-#[derive(Debug)]
 pub struct Session<K = (), T = Untimed> {
     waiting: Option<Pin<Box<WaitingCall<K>>>>,
     /// The time limits of the call and its attempts.
@@ -577,7 +576,6 @@ impl<K: Default, T> Session<K, T> {
 
 /// A [`RetryEvent`] for the function's own listener. If that panics, a quota gets back what it lent
 /// for the retry, which is then never made.
-#[derive(Debug)]
 pub struct Announced<'e, E> {
     event: RetryEvent<'e, E>,
     _credit: OnPanic<'e>,

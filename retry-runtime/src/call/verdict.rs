@@ -14,7 +14,7 @@ use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
 /// A failure, as the caller's matchers judge it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Verdict<'a> {
     pub(crate) judgement: Judgement,
     /// The text of the error, for events.

@@ -33,23 +33,18 @@ pub trait Fault<Kind>: Display {
 }
 
 /// The kind of an [`Error`].
-#[derive(Debug)]
 pub enum SourceChain {}
 
 /// The kind of a type that exposes a `dyn Error + Send + Sync`.
-#[derive(Debug)]
 pub enum DynError {}
 
 /// The kind of a box whose error cannot be shared between threads.
-#[derive(Debug)]
 pub enum LocalDynError {}
 
 /// The kind of a [`RetryError`] around a [`DynError`].
-#[derive(Debug)]
 pub enum RetriedDynError {}
 
 /// The kind of a text.
-#[derive(Debug)]
 pub enum PlainText {}
 
 impl<E: Error + 'static> Fault<SourceChain> for E {

@@ -25,7 +25,7 @@ use crate::base::text::wait_in_text::wait_in_text;
 use crate::classify::{self, Class, Classify, Hint, KnownError};
 
 /// Everything that is probed from an error.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Probed<'a> {
     /// Determines the class of the error, and what the server said about the next attempt.
     pub classifier: Classifier<'a>,
@@ -102,15 +102,6 @@ pub(crate) fn read_own(classifier: Classifier<'_>) -> (Class, Option<Hint>) {
         Classifier::View(_) => Class::empty(),
     };
     (class, classifier.stated_hint(class))
-}
-
-impl Debug for Classifier<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Own(_) => f.write_str("Own"),
-            Self::View(view) => Debug::fmt(view, f),
-        }
-    }
 }
 
 /// The view of an error that does not classify itself: its types and texts.
@@ -198,17 +189,6 @@ impl<'a> ErrorView<'a> {
     }
 }
 
-impl Debug for ErrorView<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Typed(error) => f.debug_tuple("Typed").field(error).finish(),
-            Self::Borrowed(error) => f.debug_tuple("Borrowed").field(error).finish(),
-            Self::Text(text) => f.debug_tuple("Text").field(&format_args!("{text}")).finish(),
-            Self::Nothing => f.write_str("Nothing"),
-        }
-    }
-}
-
 /// The text of an error in events: its `Display`, else its `Debug`, else the name of its type.
 #[derive(Clone, Copy)]
 pub enum ErrorDisplay<'a> {
@@ -243,12 +223,6 @@ impl Display for ErrorDisplay<'_> {
     }
 }
 
-impl Debug for ErrorDisplay<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Display::fmt(self, f)
-    }
-}
-
 /// Probes `error` for a matcher that needs the answer: a type that cannot answer is a compile
 /// error.
 pub const fn strict<E>(error: &E) -> ByItself<'_, E, true> {
@@ -271,7 +245,6 @@ pub trait Rung<'a> {
 
 /// The bottom of the ladder: an error of any type, of which only the `Debug` can be shown, if it
 /// has one.
-#[derive(Debug)]
 pub struct Base<'a, E, const STRICT: bool>(&'a E);
 
 impl<'a, E> Base<'a, E, true> {
@@ -326,7 +299,6 @@ const fn probed<'a, E: Display>(error: &'a E, view: ErrorView<'a>) -> Probed<'a>
 /// that borrow. Types worth inspecting are covered by the first place; only where the error is a
 /// type parameter does its own type remain unknown, and its text is read instead. What it wraps is
 /// inspected either way.
-#[derive(Debug)]
 pub struct ByItself<'a, E, const STRICT: bool> {
     error: &'a E,
     below: ByText<'a, E, STRICT>,
@@ -374,7 +346,6 @@ impl<'a, E: Error, const STRICT: bool> Rung<'a> for ByItself<'a, E, STRICT> {
 
 /// The error exposes a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`;
 /// in the second place, it is only a text.
-#[derive(Debug)]
 pub struct ByText<'a, E, const STRICT: bool> {
     error: &'a E,
     below: Base<'a, E, STRICT>,

@@ -125,12 +125,6 @@ mod of_browser {
         }
     }
 
-    impl fmt::Debug for PageBody {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.debug_struct("PageBody").finish_non_exhaustive()
-        }
-    }
-
     impl Body for PageBody {
         type Data = Bytes;
         type Error = reqwest::Error;

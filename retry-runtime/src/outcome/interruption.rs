@@ -7,7 +7,6 @@ use crate::outcome::Interruptible;
 use crate::outcome::interrupted::Interrupted;
 
 /// The return type of a function.
-#[derive(Debug)]
 pub struct Returns<R>(PhantomData<fn() -> R>);
 
 impl<R> Returns<R> {

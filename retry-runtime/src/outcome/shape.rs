@@ -5,7 +5,6 @@
 use crate::outcome::{Missing, Outcome, Plain};
 
 /// The shape of a type.
-#[derive(Debug)]
 pub struct Shape<R>(core::marker::PhantomData<R>);
 
 impl<R> Shape<R> {
@@ -16,7 +15,6 @@ impl<R> Shape<R> {
 }
 
 /// The type is already an outcome.
-#[derive(Debug)]
 pub struct AsIs;
 
 impl AsIs {
@@ -32,7 +30,6 @@ impl AsIs {
 }
 
 /// The type has to be wrapped.
-#[derive(Debug)]
 pub struct Wrapped;
 
 impl Wrapped {

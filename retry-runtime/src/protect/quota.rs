@@ -190,7 +190,6 @@ retry_rules::partial_debug!(RetryQuota, |self| {
 
 /// The tokens, and the place in the share, of a retry that has not been made yet. If dropped before
 /// that, as when user code panics, both are returned.
-#[derive(Debug)]
 pub(crate) struct Reservation<'a> {
     quota: &'a RetryQuota,
     cost: u32,
@@ -220,7 +219,6 @@ impl Drop for Reservation<'_> {
 }
 
 /// Cancels a retry if a panic unwinds through here that began after this was created.
-#[derive(Debug)]
 pub(crate) struct OnPanic<'a> {
     owed: Option<(&'a RetryQuota, u32)>,
     panicked_before: bool,

@@ -252,8 +252,6 @@ impl<E> Clone for ErrorRules<E> {
     }
 }
 
-retry_rules::partial_debug!([E] ErrorRules<E>);
-
 /// The class that the closures give an error. The closure that was added last has the first say.
 fn stated_class<E>(closures: Option<(&Closures<E>, &E)>) -> Option<Class> {
     let (closures, error) = closures?;

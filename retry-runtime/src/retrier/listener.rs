@@ -16,6 +16,10 @@ use crate::event::retry_event::RetryEvent;
 /// Implemented by `()`, [`Listeners`], [`WaitsBy`] and [`Resumed`]; its argument of a private type prevents other
 /// implementations.
 pub trait Listener<E> {
+    /// Returns the closures before this one.
+    #[doc(hidden)]
+    fn first(&mut self, _: Seal) -> Option<&mut dyn Listener<E>>;
+
     /// Returns whether there is a closure.
     #[doc(hidden)]
     fn is_some(&self, _: Seal) -> bool {
@@ -25,28 +29,36 @@ pub trait Listener<E> {
     /// Returns the state that the call continues, and the time since its first failure, if it was
     /// resumed.
     #[doc(hidden)]
-    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
-        None
+    fn resumed<'a>(&'a mut self, _: Seal) -> Option<(&'a mut CallState, Duration)>
+    where
+        E: 'a,
+    {
+        self.first(Seal)?.resumed(Seal)
     }
 
     /// Calls the listeners.
     #[doc(hidden)]
-    fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal);
+    fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
+        if let Some(first) = self.first(Seal) {
+            first.call(event, Seal);
+        }
+    }
 
     /// Returns the wait after the failure of attempt `attempt` in place of `due`, if one is set.
     #[doc(hidden)]
-    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait;
+    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
+        self.first(Seal)?.wait_by(attempt, error, due)
+    }
 }
 
 impl<E> Listener<E> for () {
-    fn is_some(&self, _: Seal) -> bool {
-        false
+    #[inline(always)]
+    fn first(&mut self, _: Seal) -> Option<&mut dyn Listener<E>> {
+        None
     }
 
-    fn call(&mut self, _: &RetryEvent<'_, E>, _: Seal) {}
-
-    fn wait_by(&mut self, _: u32, _: &E, _: Duration) -> OwnWait {
-        None
+    fn is_some(&self, _: Seal) -> bool {
+        false
     }
 }
 
@@ -58,21 +70,15 @@ pub struct Listeners<L, F, R> {
 }
 
 impl<E, L: Listener<E>, F: FnMut(&RetryEvent<'_, E>) -> R, R> Listener<E> for Listeners<L, F, R> {
+    fn first(&mut self, _: Seal) -> Option<&mut dyn Listener<E>> {
+        Some(&mut self.first)
+    }
+
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
         self.first.call(event, Seal);
         (self.last)(event);
     }
-
-    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
-        self.first.resumed(Seal)
-    }
-
-    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
-        self.first.wait_by(attempt, error, due)
-    }
 }
-
-retry_rules::partial_debug!([L, F, R] Listeners<L, F, R>);
 
 /// The closures before the last one that sets the wait, and that one.
 pub struct WaitsBy<L, F> {
@@ -84,12 +90,8 @@ impl<E, L: Listener<E>, F> Listener<E> for WaitsBy<L, F>
 where
     F: FnMut(u32, &E, Duration) -> ControlFlow<(), Duration>,
 {
-    fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
-        self.first.call(event, Seal);
-    }
-
-    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
-        self.first.resumed(Seal)
+    fn first(&mut self, _: Seal) -> Option<&mut dyn Listener<E>> {
+        Some(&mut self.first)
     }
 
     fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
@@ -103,8 +105,6 @@ where
     }
 }
 
-retry_rules::partial_debug!([L, F] WaitsBy<L, F>);
-
 /// The closures of a call that continues a stored one, and the state of that.
 pub struct Resumed<'s, L> {
     pub(super) first: L,
@@ -113,21 +113,14 @@ pub struct Resumed<'s, L> {
 }
 
 impl<E, L: Listener<E>> Listener<E> for Resumed<'_, L> {
-    fn is_some(&self, _: Seal) -> bool {
-        self.first.is_some(Seal)
+    fn first(&mut self, _: Seal) -> Option<&mut dyn Listener<E>> {
+        Some(&mut self.first)
     }
 
-    fn resumed(&mut self, _: Seal) -> Option<(&mut CallState, Duration)> {
+    fn resumed<'a>(&'a mut self, _: Seal) -> Option<(&'a mut CallState, Duration)>
+    where
+        E: 'a,
+    {
         Some((self.state, self.since_first))
     }
-
-    fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
-        self.first.call(event, Seal);
-    }
-
-    fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
-        self.first.wait_by(attempt, error, due)
-    }
 }
-
-retry_rules::partial_debug!([L] Resumed<'_, L>, |self| { state: &self.state });

@@ -109,8 +109,6 @@ impl<Op> WithContext<Op> {
     }
 }
 
-retry_rules::partial_debug!([Op] WithContext<Op>);
-
 impl<Op, Fut, T, E> Operation<Fut, T, E> for WithContext<Op>
 where
     Op: FnMut(Arc<Attempt>) -> Fut,
@@ -152,8 +150,6 @@ impl<S, Op> WithState<S, Op> {
         Self { state: Some(state), attempt: None, operation }
     }
 }
-
-retry_rules::partial_debug!([S, Op] WithState<S, Op>);
 
 impl<S, Op, Fut, T, E> Operation<Fut, T, E> for WithState<S, Op>
 where

@@ -27,12 +27,6 @@ pub trait FailedValue: Display + Sealed + Send {
     fn classified(&self) -> Option<&dyn Classify>;
 }
 
-impl Debug for dyn FailedValue + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Display::fmt(self, f)
-    }
-}
-
 /// No value is a failure: the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllSucceed;

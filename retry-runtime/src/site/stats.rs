@@ -84,7 +84,6 @@ impl Stats {
 }
 
 /// The counters. Relaxed throughout: a number guards no other data.
-#[derive(Debug)]
 pub(crate) struct Counters {
     retries: AtomicU64,
     recovered: AtomicU64,

@@ -108,11 +108,10 @@ impl<D, Kind, R, C> Clone for RetryMiddleware<D, Kind, R, C> {
     }
 }
 
-impl<D: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryMiddleware<D, Kind, R, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryMiddleware").field("layer", &self.layer).finish()
-    }
-}
+retry_rules::partial_debug!(
+    [D: fmt::Debug, Kind, R: fmt::Debug, C] RetryMiddleware<D, Kind, R, C>,
+    |self| { layer: &self.layer }
+);
 
 /// The response to a request. In a browser, it belongs to the thread of the page.
 #[cfg(not(target_arch = "wasm32"))]

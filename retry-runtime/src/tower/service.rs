@@ -76,17 +76,10 @@ impl<S: Clone, D, Kind, R, C> Clone for RetryService<S, D, Kind, R, C> {
     }
 }
 
-impl<S, D, Kind, R, C> fmt::Debug for RetryService<S, D, Kind, R, C>
-where
-    S: fmt::Debug,
-    D: fmt::Debug,
-    R: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inner, layer } = self;
-        f.debug_struct("RetryService").field("inner", inner).field("layer", layer).finish()
-    }
-}
+retry_rules::partial_debug!(
+    [S: fmt::Debug, D: fmt::Debug, Kind, R: fmt::Debug, C] RetryService<S, D, Kind, R, C>,
+    |self| { inner: &self.inner, layer: &self.layer }
+);
 
 impl<S, Q, D, Kind, R, C> Service<Q> for RetryService<S, D, Kind, R, C>
 where

@@ -13,7 +13,6 @@ use crate::base::clock::{self, Instant};
 const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// A sleep, for which the timer is set again as often as it takes.
-#[derive(Debug)]
 pub(crate) struct Delay {
     timer: futures_timer::Delay,
     /// The start of this setting of the timer, and its length.

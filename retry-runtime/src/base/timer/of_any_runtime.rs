@@ -14,7 +14,6 @@ use crate::base::clock::{self, Instant};
 pin_project_lite::pin_project! {
     /// A sleep by the timer of the runtime that polls it.
     #[project = Projected]
-    #[derive(Debug)]
     pub(crate) enum Sleep {
         OfTokio { #[pin] sleep: tokio::time::Sleep },
         OfOthers { #[pin] delay: Delay },

@@ -29,7 +29,6 @@ const REFRESHED_EVERY: u32 = 50;
 /// shorter time is ignored: failures that come at once must not lower the percentile.
 ///
 /// Relaxed throughout: a number guards no other data.
-#[derive(Debug)]
 pub struct Latencies {
     percent: u32,
     buckets: [AtomicU32; BUCKETS],
@@ -39,7 +38,6 @@ pub struct Latencies {
 }
 
 /// The time of an attempt, recorded when this is dropped, or by [`succeeded`](Self::succeeded).
-#[derive(Debug)]
 pub struct Measured<'a> {
     latencies: &'a Latencies,
     began: Instant,

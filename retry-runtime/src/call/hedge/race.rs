@@ -47,7 +47,7 @@ pub(crate) trait Members {
 }
 
 /// The properties of a call on which its hedges depend.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RaceContext<'a, 'r> {
     pub(crate) origin: Origin<'a>,
     /// The number of the attempt that is hedged.

@@ -8,7 +8,6 @@ use crate::call::attempt::Attempt;
 
 /// The [`Attempt`]s of an attempt and of its hedges, as their bodies see them. A call without
 /// hedges has a single [`Attempt`] in their place, which needs no list and no atomics.
-#[derive(Debug)]
 pub struct RaceAttempts {
     first: AttemptLink,
     /// The attempt whose outcome is the outcome of the race.
@@ -16,7 +15,6 @@ pub struct RaceAttempts {
 }
 
 /// One in a list that grows while others refer to it.
-#[derive(Debug)]
 struct AttemptLink {
     attempt: Attempt,
     next: OnceLock<Box<Self>>,

@@ -86,15 +86,12 @@ impl<P: Borrow<Policy> + ?Sized> AsPolicy for P {
 }
 
 /// The upper rung: for types that hold a configuration.
-#[derive(Debug)]
 pub struct ConfigProbe<'a, V: ?Sized>(PolicyDerefProbe<'a, V>);
 
 /// The middle rung: for types that deref to a policy, such as a `LazyLock` or a guard.
-#[derive(Debug)]
 pub struct PolicyDerefProbe<'a, V: ?Sized>(PolicyProbe<'a, V>);
 
 /// The lower rung: for all types. One that is not a policy is an error.
-#[derive(Debug)]
 pub struct PolicyProbe<'a, V: ?Sized>(&'a V);
 
 /// Begins at the upper rung.
@@ -149,7 +146,6 @@ impl<'a, V: ?Sized> PolicyProbe<'a, V> {
 }
 
 /// The policy or the configuration that was found.
-#[derive(Debug)]
 pub struct Found<'a, C>(&'a C);
 
 impl<'a, C: Config> Found<'a, C> {

@@ -26,7 +26,6 @@ use crate::site::Origin;
 pub use self::decision::Next;
 
 /// The progress of a call: its attempts and waits so far.
-#[derive(Debug)]
 pub(super) struct CallProgress {
     pub(super) made: u32,
     /// The tokens that the current retry took from the quota, to be returned if it succeeds or is

@@ -10,7 +10,7 @@ use tokio::task::coop::unconstrained;
 
 use super::Session;
 use super::call_progress::CallProgress;
-use crate::base::clock::{self, Instant};
+use crate::base::clock::Instant;
 use crate::base::timer::{self, Sleep, Yielded};
 use crate::call::async_sleep;
 use crate::protect::breaker::{Admission, CircuitBreaker};
@@ -20,7 +20,6 @@ use crate::site::Site;
 pin_project_lite::pin_project! {
     /// The state of a session that has waited. The timer and the last failure live inside, so that
     /// a call makes one allocation however often it waits.
-    #[derive(Debug)]
     pub(super) struct WaitingCall<K> {
         pub(super) progress: CallProgress,
         pub(super) kept: K,
@@ -33,7 +32,6 @@ pin_project_lite::pin_project! {
 pin_project_lite::pin_project! {
     /// The timer of a call's waits.
     #[project = WaitTimerProjection]
-    #[derive(Debug)]
     enum WaitTimer {
         /// No timer yet. `site` is the annotated function that waits; `None` for a retrier.
         New { site: Option<&'static Site> },
@@ -46,7 +44,6 @@ pin_project_lite::pin_project! {
 }
 
 /// The future of a wait.
-#[derive(Debug)]
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<'a, K> {
     pub(super) waiting: Option<Pin<&'a mut WaitingCall<K>>>,
@@ -74,6 +71,25 @@ impl<K> WaitingCall<K> {
         Box::pin(Self { progress, kept, timer, has_yielded: Yielded::default() })
     }
 
+    /// Returns how much of the wait under way has passed.
+    fn slept(&self) -> Duration {
+        match &self.timer {
+            WaitTimer::Set { sleep } if self.progress.is_sleeping => {
+                let decided = self.progress.delay().unwrap_or_default();
+                decided.saturating_sub(timer::left(sleep))
+            }
+            // The first poll of the wait has ended it.
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The wait under way has been cancelled: the rest of it was not waited.
+    #[cold]
+    pub(super) fn wait_was_cancelled(self: Pin<&mut Self>) {
+        let slept = self.slept();
+        self.project().progress.slept_only(slept);
+    }
+
     /// The wait under way has ended early: the rest of it was not waited.
     #[cold]
     pub(super) fn wait_ended_after(self: Pin<&mut Self>, slept: Duration) {
@@ -84,19 +100,6 @@ impl<K> WaitingCall<K> {
         }
         this.progress.slept_only(slept);
         this.progress.attempt_begins();
-    }
-
-    /// The wait under way has been cancelled: the rest of it was not waited.
-    #[cold]
-    pub(super) fn wait_was_cancelled(self: Pin<&mut Self>) {
-        let this = self.project();
-        let decided = this.progress.delay().unwrap_or_default();
-        let left = match this.timer.as_ref().get_ref() {
-            WaitTimer::Set { sleep } if this.progress.is_sleeping => timer::left(sleep),
-            // The first poll of the wait has found the call cancelled.
-            _ => decided,
-        };
-        this.progress.slept_only(decided.saturating_sub(left));
     }
 
     fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -171,7 +174,6 @@ pin_project_lite::pin_project! {
     pub(crate) struct Awaited<'a> {
         #[pin]
         admission: Admission<'a>,
-        began: Instant,
         reservation: Option<Reservation<'a>>,
     }
 }
@@ -196,8 +198,8 @@ impl<'a> WaitTerms<'a> {
         let reservation = quota.map(|quota| Reservation::of(quota, session.credit()));
         match awaited {
             Some(breaker) => {
-                let (admission, began) = (breaker.admission(session.stage_pass()), clock::now());
-                Self::Awaits(Box::pin(Awaited { admission, began, reservation }))
+                let admission = breaker.admission(session.stage_pass());
+                Self::Awaits(Box::pin(Awaited { admission, reservation }))
             }
             None => reservation.map_or(Self::None, Self::Paid),
         }
@@ -209,14 +211,13 @@ impl<'a> WaitTerms<'a> {
         session: &mut Session<K, T>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        let mut admitted = None;
-        if let Self::Awaits(awaited) = self {
-            let awaited = awaited.as_mut().project();
-            admitted = awaited.admission.poll(cx).is_ready().then_some(*awaited.began);
-        }
-        match (admitted, &mut session.waiting) {
-            (Some(began), Some(waiting)) => {
-                let slept = clock::now().saturating_duration_since(began);
+        let is_admitted = match self {
+            Self::Awaits(awaited) => awaited.as_mut().project().admission.poll(cx).is_ready(),
+            Self::None | Self::Paid(_) => false,
+        };
+        match &mut session.waiting {
+            Some(waiting) if is_admitted => {
+                let slept = waiting.slept();
                 waiting.as_mut().wait_ended_after(slept);
             }
             _ => ready!(session.poll_wait(cx)),
@@ -251,5 +252,3 @@ impl<K, T> Future for CallWait<'_, K, T> {
         this.terms.poll(this.session, cx)
     }
 }
-
-retry_rules::partial_debug!([K, T] CallWait<'_, K, T>);

@@ -16,7 +16,6 @@ pub struct Rule {
 
 /// The probe of whether a type is an [`Error`], and so can stand in a chain. Its own constant is
 /// found first if it is, otherwise the constant of [`NotAnError`].
-#[derive(Debug)]
 pub struct Probe<T>(PhantomData<T>);
 
 impl<T: Classify + Error + 'static> Probe<T> {
@@ -37,7 +36,6 @@ impl<T> NotAnError for Probe<T> {}
 
 /// The probe of an error's source: its own method is found first if the type is an [`Error`],
 /// otherwise the method of [`NoSource`].
-#[derive(Debug)]
 pub struct SourceOf<'a, T>(pub &'a T);
 
 impl<'a, T: Error> SourceOf<'a, T> {

@@ -83,7 +83,6 @@ impl WaitField for Option<Duration> {
 
 /// A field, for the rules about its type. Its own method is found first if it is an [`Error`],
 /// otherwise the method of [`NoRule`].
-#[derive(Debug)]
 pub struct FieldOf<'a, E>(pub &'a E);
 
 impl<E: Error + 'static> FieldOf<'_, E> {

@@ -83,5 +83,3 @@ impl Future for Admission<'_> {
         }
     }
 }
-
-retry_rules::partial_debug!(Admission<'_>, |self| { breaker: &self.breaker.name() });

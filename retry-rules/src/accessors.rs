@@ -3,6 +3,7 @@
 /// Declares setters and getters in an `impl` block, by their signature and the field:
 ///
 /// - `pub fn name(self, value: Type) -> Self { field: value }` sets it;
+/// - `pub fn name(self) -> Self { field: value }` sets it to one value;
 /// - `pub fn name(&self) -> Type { field }` returns it, and `{ &field }` a reference to it.
 #[doc(hidden)]
 #[macro_export]
@@ -21,6 +22,13 @@ macro_rules! accessors {
         $($rest:tt)*
     ) => {
         $($function)* $name(mut self, $value: $Type) -> Self {
+            self.$($field).+ = $new;
+            self
+        }
+        $crate::accessors! { $($rest)* }
+    };
+    (@ [$($function:tt)*] $name:ident(self) -> Self { $($field:ident).+: $new:expr } $($rest:tt)*) => {
+        $($function)* $name(mut self) -> Self {
             self.$($field).+ = $new;
             self
         }

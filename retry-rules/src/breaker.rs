@@ -393,22 +393,17 @@ impl BreakerConfig {
         /// Sets whether the breaker rejects nothing.
         #[doc(hidden)]
         pub const fn with_observe_only(self, on: bool) -> Self { observe_only: on }
-    }
 
-    /// Rejects nothing: measures, and reports what the breaker would have done. For the
-    /// first weeks in production.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// const TRIAL: BreakerConfig = BreakerConfig::new().observe_only();
-    /// assert!(TRIAL.is_observe_only());
-    /// ```
-    pub const fn observe_only(mut self) -> Self {
-        self.observe_only = true;
-        self
-    }
+        /// Rejects nothing: measures, and reports what the breaker would have done. For the
+        /// first weeks in production.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// const TRIAL: BreakerConfig = BreakerConfig::new().observe_only();
+        /// assert!(TRIAL.is_observe_only());
+        /// ```
+        pub const fn observe_only(self) -> Self { observe_only: true }
 
-    crate::accessors! {
         /// Returns the [`failure_threshold`](Self::failure_threshold).
         pub const fn get_failure_threshold(&self) -> u32 { failure_threshold }
 

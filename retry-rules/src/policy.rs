@@ -144,21 +144,18 @@ impl Policy {
         self.attempts(retries.saturating_add(1))
     }
 
-    /// Removes the limit on calls; a budget, a deadline or `max_elapsed` must end them,
-    /// or be [`Bound::Unlimited`].
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// assert!(Policy::new().unlimited().validate().is_err(), "nothing ends it");
-    /// assert!(Policy::new().unlimited().budget(Duration::from_secs(60)).validate().is_ok());
-    /// ```
-    pub const fn unlimited(mut self) -> Self {
-        self.attempts = Attempts::Unlimited;
-        self
-    }
-
     crate::accessors! {
+        /// Removes the limit on calls; a budget, a deadline or `max_elapsed` must end them,
+        /// or be [`Bound::Unlimited`].
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// assert!(Policy::new().unlimited().validate().is_err(), "nothing ends it");
+        /// assert!(Policy::new().unlimited().budget(Duration::from_secs(60)).validate().is_ok());
+        /// ```
+        pub const fn unlimited(self) -> Self { attempts: Attempts::Unlimited }
+
         /// Sets the curve of the waits. Default: exponential with base 2.
         ///
         /// ```

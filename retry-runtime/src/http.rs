@@ -264,33 +264,31 @@ impl StatusError {
         self.details.get_or_insert_default()
     }
 
-    /// Returns the status.
-    ///
-    /// ```
-    /// # use http::StatusCode;
-    /// # use retry_runtime::http::StatusError;
-    /// let error = StatusError::new(StatusCode::NOT_FOUND, None);
-    /// assert_eq!(error.status(), StatusCode::NOT_FOUND);
-    /// ```
-    pub const fn status(&self) -> StatusCode {
-        self.status
-    }
+    retry_rules::accessors! {
+        /// Returns the status.
+        ///
+        /// ```
+        /// # use http::StatusCode;
+        /// # use retry_runtime::http::StatusError;
+        /// let error = StatusError::new(StatusCode::NOT_FOUND, None);
+        /// assert_eq!(error.status(), StatusCode::NOT_FOUND);
+        /// ```
+        pub const fn status(&self) -> StatusCode { status }
 
-    /// Returns how long the server asked callers to wait.
-    ///
-    /// ```
-    /// # use retry_runtime::http::StatusError;
-    /// # use std::time::Duration;
-    /// let response = http::Response::builder()
-    ///     .status(503)
-    ///     .header("Retry-After", "3")
-    ///     .body(())
-    ///     .unwrap();
-    /// let error = StatusError::of(&response).unwrap();
-    /// assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
-    /// ```
-    pub const fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        /// Returns how long the server asked callers to wait.
+        ///
+        /// ```
+        /// # use retry_runtime::http::StatusError;
+        /// # use std::time::Duration;
+        /// let response = http::Response::builder()
+        ///     .status(503)
+        ///     .header("Retry-After", "3")
+        ///     .body(())
+        ///     .unwrap();
+        /// let error = StatusError::of(&response).unwrap();
+        /// assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
+        /// ```
+        pub const fn retry_after(&self) -> Option<Duration> { retry_after }
     }
 
     /// Returns the URL that was requested: scheme, host, port and path. Returns [`None`] if the

@@ -23,7 +23,7 @@ use crate::base::name::Name;
 use crate::base::sync::Arc;
 use crate::event::Event;
 use crate::event::warning::Warning;
-use crate::site::Site;
+use crate::site::{Origin, Site};
 
 #[cfg(not(retry_loom))]
 type EventListener = dyn Fn(&Event<'_>) + Send + Sync;
@@ -157,6 +157,13 @@ pub(crate) fn warn_once(warning: Warning<'_>) {
     };
     if WARNED.is_first((warning.subject().clone(), warning.message(), invalid)) {
         emit(&Event::Warning(warning));
+    }
+}
+
+/// Reports, once for each mistake, why the policy to obey is not the one that was given.
+pub(crate) fn warn_invalid(origin: Origin<'_>, invalid: Option<Invalid>) {
+    if let Some(invalid) = invalid {
+        warn_once(Warning::InvalidPolicy { name: origin.name, invalid });
     }
 }
 

@@ -115,45 +115,32 @@ impl Site {
         self
     }
 
-    /// Records that hedges may join its attempts, so that overrides can change them. For
-    /// expansions.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn hedged(mut self) -> Self {
-        self.attempts = AttemptKind::Hedged;
-        self
-    }
+    retry_rules::accessors! {
+        /// Records that hedges may join its attempts, so that overrides can change them. For
+        /// expansions.
+        #[doc(hidden)]
+        #[must_use]
+        pub const fn hedged(self) -> Self { attempts: AttemptKind::Hedged }
 
-    /// Records that it is not async, so that nothing cuts its attempts off. For expansions.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn blocking(mut self) -> Self {
-        self.attempts = AttemptKind::Blocking;
-        self
-    }
+        /// Records that it is not async, so that nothing cuts its attempts off. For expansions.
+        #[doc(hidden)]
+        #[must_use]
+        pub const fn blocking(self) -> Self { attempts: AttemptKind::Blocking }
 
-    /// Sets the level of the event `gave up`. For expansions.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_log(mut self, level: LogLevel) -> Self {
-        self.end.log = EndLevel::Set(level);
-        self
-    }
+        /// Sets the level of the event `gave up`. For expansions.
+        #[doc(hidden)]
+        #[must_use]
+        pub const fn with_log(self, level: LogLevel) -> Self { end.log: EndLevel::Set(level) }
 
-    /// Sets the level of the event of a retry. For expansions.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_log_retries(mut self, level: LogLevel) -> Self {
-        self.end.log_retries = level;
-        self
-    }
+        /// Sets the level of the event of a retry. For expansions.
+        #[doc(hidden)]
+        #[must_use]
+        pub const fn with_log_retries(self, level: LogLevel) -> Self { end.log_retries: level }
 
-    /// Records that the function goes on without a result. For expansions.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn handles_failures(mut self) -> Self {
-        self.end.log = EndLevel::ByHandledEnd;
-        self
+        /// Records that the function goes on without a result. For expansions.
+        #[doc(hidden)]
+        #[must_use]
+        pub const fn handles_failures(self) -> Self { end.log: EndLevel::ByHandledEnd }
     }
 
     /// Returns its name: module path and function name, unless set.

@@ -19,7 +19,7 @@ mod of_this_program;
 mod of_this_program;
 
 pub(crate) use of_this_program::{
-    Sleep, Yielded, left, poll_yield, reset, reset_until, sleep, sleep_until,
+    Sleep, Yielded, left, poll_yield, reset_until, sleep, sleep_until,
 };
 
 /// The reason why tokio's timer is not available.

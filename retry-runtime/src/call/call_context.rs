@@ -93,20 +93,14 @@ impl<'a> CallContext<'a> {
         /// Sets the quota that pays for the retries.
         #[inline(always)]
         pub fn quota(self, quota: &'a RetryQuota) -> Self { quota: Some(quota) }
-    }
 
-    /// Makes the call wait when the breaker does not admit it.
-    #[inline(always)]
-    pub fn waits_for_breaker(mut self) -> Self {
-        self.waits_for_breaker = true;
-        self
-    }
+        /// Makes the call wait when the breaker does not admit it.
+        #[inline(always)]
+        pub fn waits_for_breaker(self) -> Self { waits_for_breaker: true }
 
-    /// Allows attempts to run at once, as the policy says.
-    #[inline(always)]
-    pub fn may_hedge(mut self) -> Self {
-        self.may_hedge = true;
-        self
+        /// Allows attempts to run at once, as the policy says.
+        #[inline(always)]
+        pub fn may_hedge(self) -> Self { may_hedge: true }
     }
 
     /// Sets when the call began, and the limit that has ended its last attempt.

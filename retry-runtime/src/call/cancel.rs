@@ -37,14 +37,12 @@ impl<C: Future> CancelSignal for C {}
 /// The cancellation of a call of a retrier: none, or a [`Cancel`].
 pub trait MaybeCancel {
     /// Returns the future that may cancel the call.
-    #[doc(hidden)]
     fn signal(self: Pin<&mut Self>, _: Seal) -> Option<Pin<&mut dyn PollCancel>>;
 }
 
 /// A future that may cancel a call, whatever its type.
 pub trait PollCancel {
     /// Returns whether it is ready. Polls it with the waker of the task, or without one.
-    #[doc(hidden)]
     fn poll_cancel(self: Pin<&mut Self>, cx: Option<&mut Context<'_>>, _: Seal) -> bool;
 }
 

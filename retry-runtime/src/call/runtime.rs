@@ -8,19 +8,15 @@ use core::time::Duration;
 
 use retry_rules::{Backoff, Bound, Fields, Policy};
 
-use crate::event::warning::Warning;
 use crate::observe;
-use crate::site::{Origin, Site};
+use crate::site::Site;
 
 /// The policy to obey in place of this one, which may break rules. `written` are the fields set in
 /// the attribute.
 #[cold]
 pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Policy {
     let (nearest, invalid) = policy.nearest_valid_written(written);
-    if let Some(invalid) = invalid {
-        let name = Origin::from(site).name;
-        observe::warn_once(Warning::InvalidPolicy { name, invalid });
-    }
+    observe::warn_invalid(site.into(), invalid);
     nearest
 }
 

@@ -325,7 +325,9 @@ impl<K, T> Session<K, T> {
     /// Returns the end of a call that is cancelled during a wait.
     pub(crate) fn cancelled_in_wait(&mut self, context: &CallContext<'_>) -> Ended {
         if let Some(waiting) = &mut self.waiting {
-            waiting.as_mut().wait_was_cancelled();
+            // The rest of the wait was not waited.
+            let slept = waiting.slept();
+            waiting.as_mut().project().progress.slept_only(slept);
         }
         self.progress().cancelled(context)
     }

@@ -10,10 +10,9 @@ use retry_rules::options::{Needs, POLICY};
 use retry_rules::{Backoff, Bound, Field, Fields, Jitter, Policy, Rule, Rules, Style};
 
 use super::names::Target;
-use crate::event::warning::Warning;
 use crate::observe;
 use crate::site::registry;
-use crate::site::{Origin, Site, policy_override};
+use crate::site::{Site, policy_override};
 
 /// The settings from one source, by target.
 #[derive(Clone, Debug, Default)]
@@ -147,10 +146,7 @@ pub(super) fn over(site: &'static Site, policy: &Policy, draft: &Draft) -> Polic
         return if is_sound { both.policy() } else { draft.policy() };
     }
     let (nearest, invalid) = policy_override::over(policy, draft);
-    if let Some(invalid) = invalid {
-        let name = Origin::from(site).name;
-        observe::warn_once(Warning::InvalidPolicy { name, invalid });
-    }
+    observe::warn_invalid(site.into(), invalid);
     nearest
 }
 

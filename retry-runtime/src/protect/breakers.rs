@@ -122,25 +122,23 @@ impl<K> Breakers<K> {
         })
     }
 
-    /// Returns the name of the family.
-    ///
-    /// ```
-    /// # use retry_runtime::{BreakerConfig, Breakers};
-    /// assert_eq!(Breakers::<u8>::new("hosts", BreakerConfig::new(), 9).name(), "hosts");
-    /// ```
-    pub fn name(&self) -> &str {
-        &self.name
-    }
+    retry_rules::accessors! {
+        /// Returns the name of the family.
+        ///
+        /// ```
+        /// # use retry_runtime::{BreakerConfig, Breakers};
+        /// assert_eq!(Breakers::<u8>::new("hosts", BreakerConfig::new(), 9).name(), "hosts");
+        /// ```
+        pub fn name(&self) -> &str { &name }
 
-    /// Returns the settings of each breaker.
-    ///
-    /// ```
-    /// # use retry_runtime::{BreakerConfig, Breakers};
-    /// let hosts = Breakers::<u8>::new("hosts", BreakerConfig::new(), 9);
-    /// assert_eq!(hosts.config().get_failure_threshold(), 5);
-    /// ```
-    pub const fn config(&self) -> &BreakerConfig {
-        &self.config
+        /// Returns the settings of each breaker.
+        ///
+        /// ```
+        /// # use retry_runtime::{BreakerConfig, Breakers};
+        /// let hosts = Breakers::<u8>::new("hosts", BreakerConfig::new(), 9);
+        /// assert_eq!(hosts.config().get_failure_threshold(), 5);
+        /// ```
+        pub const fn config(&self) -> &BreakerConfig { &config }
     }
 }
 

@@ -17,18 +17,15 @@ use crate::event::retry_event::RetryEvent;
 /// implementations.
 pub trait Listener<E> {
     /// Returns the closures before this one.
-    #[doc(hidden)]
     fn first(&mut self, _: Seal) -> Option<&mut dyn Listener<E>>;
 
     /// Returns whether there is a closure.
-    #[doc(hidden)]
     fn is_some(&self, _: Seal) -> bool {
         true
     }
 
     /// Returns the state that the call continues, and the time since its first failure, if it was
     /// resumed.
-    #[doc(hidden)]
     fn resumed<'a>(&'a mut self, _: Seal) -> Option<(&'a mut CallState, Duration)>
     where
         E: 'a,
@@ -37,7 +34,6 @@ pub trait Listener<E> {
     }
 
     /// Calls the listeners.
-    #[doc(hidden)]
     fn call(&mut self, event: &RetryEvent<'_, E>, _: Seal) {
         if let Some(first) = self.first(Seal) {
             first.call(event, Seal);
@@ -45,7 +41,6 @@ pub trait Listener<E> {
     }
 
     /// Returns the wait after the failure of attempt `attempt` in place of `due`, if one is set.
-    #[doc(hidden)]
     fn wait_by(&mut self, attempt: u32, error: &E, due: Duration) -> OwnWait {
         self.first(Seal)?.wait_by(attempt, error, due)
     }

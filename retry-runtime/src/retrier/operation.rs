@@ -18,20 +18,17 @@ pub trait Operation<Fut: Future, T, E> {
 
     /// Begins attempt `number`, which `context` describes. If it returns `None`, the attempt begins
     /// when [`poll_begun`](Self::poll_begun) is ready.
-    #[doc(hidden)]
     fn begin(&mut self, number: u32, context: impl FnOnce() -> Attempt, _: Seal) -> Option<Fut>;
 
     /// Polls the attempt until it begins, or fails before that.
     ///
     /// # Errors
     /// The failure before it could begin.
-    #[doc(hidden)]
     fn poll_begun(&mut self, _: &mut Context<'_>, _: Seal) -> Poll<Result<Fut, E>> {
         unreachable!("the attempt has begun")
     }
 
     /// Begins an attempt while another one runs, or returns `None` if that cannot be.
-    #[doc(hidden)]
     fn hedge(&mut self, _: Seal) -> Option<Fut> {
         None
     }
@@ -40,23 +37,19 @@ pub trait Operation<Fut: Future, T, E> {
     ///
     /// # Errors
     /// The error of the attempt.
-    #[doc(hidden)]
     fn end(&mut self, output: Fut::Output) -> Result<T, E>;
 
     /// Returns the attempt that has ended, if it was able to rule on its own failure.
-    #[doc(hidden)]
     fn attempt(&self) -> Option<&Attempt> {
         None
     }
 
     /// Returns `true` if another attempt can be made.
-    #[doc(hidden)]
     fn can_repeat(&self) -> bool {
         true
     }
 
     /// Returns the output of the call.
-    #[doc(hidden)]
     fn finish(&mut self, result: Result<T, RetryError<E>>) -> Self::Output;
 }
 

@@ -435,37 +435,33 @@ impl<D: ReadsError, V> Retrier<D, V> {
         if failures > 0 { self.reading() } else { self }
     }
 
-    /// Sets the level of the event `gave up` of `tracing`, whatever the reason: `log = info` in the
-    /// attribute. Default: `WARN`; `INFO` if the outcome is a value; `DEBUG` if the failure is not
-    /// retryable, or `nested = once` asked for a single attempt.
-    ///
-    /// Counters, metrics and listeners are not affected. Without the feature `tracing`, it has no
-    /// effect.
-    ///
-    /// ```
-    /// # use retry_runtime::{LogLevel, Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1)).log(LogLevel::Off);
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub const fn log(mut self, level: LogLevel) -> Self {
-        self.common.settings.end.log = EndLevel::Set(level);
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets the level of the event `gave up` of `tracing`, whatever the reason: `log = info` in the
+        /// attribute. Default: `WARN`; `INFO` if the outcome is a value; `DEBUG` if the failure is not
+        /// retryable, or `nested = once` asked for a single attempt.
+        ///
+        /// Counters, metrics and listeners are not affected. Without the feature `tracing`, it has no
+        /// effect.
+        ///
+        /// ```
+        /// # use retry_runtime::{LogLevel, Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1)).log(LogLevel::Off);
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub const fn log(self, level: LogLevel) -> Self { common.settings.end.log: EndLevel::Set(level) }
 
-    /// Sets the level of the event of each retry of `tracing`: `log_retries = warn` in the attribute.
-    /// Default: `DEBUG`. A library whose users cannot see its functions may raise it; one that logs
-    /// retries itself, in [`on_retry`](Self::on_retry), turns it [off](LogLevel::Off).
-    ///
-    /// Counters, metrics and listeners are not affected. Without the feature `tracing`, it has no
-    /// effect.
-    ///
-    /// ```
-    /// # use retry_runtime::{LogLevel, Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(2)).log_retries(LogLevel::Off);
-    /// ```
-    pub const fn log_retries(mut self, level: LogLevel) -> Self {
-        self.common.settings.end.log_retries = level;
-        self
+        /// Sets the level of the event of each retry of `tracing`: `log_retries = warn` in the attribute.
+        /// Default: `DEBUG`. A library whose users cannot see its functions may raise it; one that logs
+        /// retries itself, in [`on_retry`](Self::on_retry), turns it [off](LogLevel::Off).
+        ///
+        /// Counters, metrics and listeners are not affected. Without the feature `tracing`, it has no
+        /// effect.
+        ///
+        /// ```
+        /// # use retry_runtime::{LogLevel, Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(2)).log_retries(LogLevel::Off);
+        /// ```
+        pub const fn log_retries(self, level: LogLevel) -> Self { common.settings.end.log_retries: level }
     }
 
     /// Decides about errors of type `E` only. A retrier with closures does so anyway: this gives

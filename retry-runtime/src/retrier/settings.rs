@@ -214,14 +214,11 @@ impl RetrierSettings {
     /// Reports, once, that the policy in force is not the one that was given, and that `uncounted` has
     /// no effect.
     pub(super) fn warn<E>(&self, rules: &ErrorRules<E>, failed: &FailedAttempt<'_, E>) {
-        let name = &self.name;
-        if let Some(invalid) = self.invalid() {
-            observe::warn_once(Warning::InvalidPolicy { name, invalid });
-        }
+        observe::warn_invalid(self.origin(), self.invalid());
         // A timeout of the policy has a class whatever the errors are.
         let is_listed = !Class::TIMEOUT.contains(self.lists.uncounted);
         if is_listed && rules.read_no_class(failed) {
-            observe::warn_once(Warning::UncountedNotObeyed { name });
+            observe::warn_once(Warning::UncountedNotObeyed { name: &self.name });
         }
     }
 

@@ -20,11 +20,6 @@ pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
 }
 
 /// Returns `false`: a sleep that has ended is not restarted.
-pub(crate) fn reset(_: Pin<&mut Sleep>, _: Duration) -> bool {
-    false
-}
-
-/// Returns `false`, as [`reset`] does.
 pub(crate) fn reset_until(_: Pin<&mut Sleep>, _: Instant) -> bool {
     false
 }

@@ -17,14 +17,9 @@ pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     of_tokio(|| tokio::time::sleep(delay))
 }
 
-/// Restarts a sleep that has ended, and returns `true`; returns `false` if a new one has to be
-/// started. A new one locks the runtime's timers twice, and counts references to the runtime, which
-/// all of its threads share. A restart locks the timers once.
-pub(crate) fn reset(sleep: Pin<&mut Sleep>, delay: Duration) -> bool {
-    clock::after(clock::now(), delay).map(|end| sleep.reset(end)).is_some()
-}
-
-/// Restarts a sleep, which then ends at a point in time, and returns `true`; as [`reset`] otherwise.
+/// Restarts a sleep, which then ends at a point in time, and returns `true`; returns `false` if a new
+/// one has to be started. A new one locks the runtime's timers twice, and counts references to the
+/// runtime, which all of its threads share. A restart locks the timers once.
 pub(crate) fn reset_until(sleep: Pin<&mut Sleep>, at: Instant) -> bool {
     sleep.reset(at);
     true

@@ -10,7 +10,7 @@ use tokio::task::coop::unconstrained;
 
 use super::Session;
 use super::call_progress::CallProgress;
-use crate::base::clock::Instant;
+use crate::base::clock::{self, Instant};
 use crate::base::timer::{self, Sleep, Yielded};
 use crate::call::async_sleep;
 use crate::protect::breaker::{Admission, CircuitBreaker};
@@ -72,7 +72,7 @@ impl<K> WaitingCall<K> {
     }
 
     /// Returns how much of the wait under way has passed.
-    fn slept(&self) -> Duration {
+    pub(super) fn slept(&self) -> Duration {
         match &self.timer {
             WaitTimer::Set { sleep } if self.progress.is_sleeping => {
                 let decided = self.progress.delay().unwrap_or_default();
@@ -81,13 +81,6 @@ impl<K> WaitingCall<K> {
             // The first poll of the wait has ended it.
             _ => Duration::ZERO,
         }
-    }
-
-    /// The wait under way has been cancelled: the rest of it was not waited.
-    #[cold]
-    pub(super) fn wait_was_cancelled(self: Pin<&mut Self>) {
-        let slept = self.slept();
-        self.project().progress.slept_only(slept);
     }
 
     /// The wait under way has ended early: the rest of it was not waited.
@@ -117,7 +110,9 @@ impl<K> WaitingCall<K> {
     fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // Set here and not when the wait was decided: only an async caller needs a timer.
         let wait = self.progress.wait();
-        let restart = |sleep: Pin<&mut Sleep>| timer::reset(sleep, wait);
+        let end = || clock::after(clock::now(), wait);
+        let restart =
+            |sleep: Pin<&mut Sleep>| end().is_some_and(|end| timer::reset_until(sleep, end));
         let mut this = self.started(restart, |site| async_sleep::sleep(wait, site)).project();
         if let WaitTimerProjection::Set { sleep } = this.timer.as_mut().project() {
             ready!(sleep.poll(cx));

@@ -249,24 +249,22 @@ impl CircuitBreaker {
         self.listeners.remove(&listener.0);
     }
 
-    /// Returns the name that appears in events.
-    ///
-    /// ```
-    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
-    /// assert_eq!(CircuitBreaker::new("db", BreakerConfig::new()).name(), "db");
-    /// ```
-    pub fn name(&self) -> &str {
-        &self.name
-    }
+    retry_rules::accessors! {
+        /// Returns the name that appears in events.
+        ///
+        /// ```
+        /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+        /// assert_eq!(CircuitBreaker::new("db", BreakerConfig::new()).name(), "db");
+        /// ```
+        pub fn name(&self) -> &str { &name }
 
-    /// Returns the settings.
-    ///
-    /// ```
-    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
-    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
-    /// assert_eq!(breaker.config().get_failure_threshold(), 5);
-    /// ```
-    pub const fn config(&self) -> &BreakerConfig {
-        &self.config
+        /// Returns the settings.
+        ///
+        /// ```
+        /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+        /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+        /// assert_eq!(breaker.config().get_failure_threshold(), 5);
+        /// ```
+        pub const fn config(&self) -> &BreakerConfig { &config }
     }
 }

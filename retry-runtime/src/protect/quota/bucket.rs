@@ -221,25 +221,23 @@ impl RetryQuota {
         (self.puts)(self, self.config.get_capacity());
     }
 
-    /// Returns the name that appears in events.
-    ///
-    /// ```
-    /// # use retry_runtime::{QuotaConfig, RetryQuota};
-    /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).name(), "api");
-    /// ```
-    pub fn name(&self) -> &str {
-        &self.name
-    }
+    retry_rules::accessors! {
+        /// Returns the name that appears in events.
+        ///
+        /// ```
+        /// # use retry_runtime::{QuotaConfig, RetryQuota};
+        /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).name(), "api");
+        /// ```
+        pub fn name(&self) -> &str { &name }
 
-    /// Returns the settings.
-    ///
-    /// ```
-    /// # use retry_runtime::{QuotaConfig, RetryQuota};
-    /// let quota = RetryQuota::new("api", QuotaConfig::new());
-    /// assert_eq!(quota.config().get_retry_cost(), 5);
-    /// ```
-    pub const fn config(&self) -> &QuotaConfig {
-        &self.config
+        /// Returns the settings.
+        ///
+        /// ```
+        /// # use retry_runtime::{QuotaConfig, RetryQuota};
+        /// let quota = RetryQuota::new("api", QuotaConfig::new());
+        /// assert_eq!(quota.config().get_retry_cost(), 5);
+        /// ```
+        pub const fn config(&self) -> &QuotaConfig { &config }
     }
 
     const_fn! {

@@ -27,7 +27,6 @@ pub trait AttemptFuture<Op, T, E, O, Kind>: Future<Output = O> + Sized {
     type Operation;
 
     /// Returns the call as it is.
-    #[doc(hidden)]
     fn call<V>(
         call: Run<'_, Op, Self, T, E, V>,
         _: Seal,

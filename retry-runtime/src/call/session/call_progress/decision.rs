@@ -56,9 +56,7 @@ fn warn_of(context: &CallContext<'_>, policy: &Policy) {
 #[cold]
 fn warn_of_no_end(context: &CallContext<'_>, policy: &Policy) {
     let written = Fields::NONE.with(Field::Uncounted);
-    if let (_, Some(invalid)) = policy.nearest_valid_written(written) {
-        observe::warn_once(Warning::InvalidPolicy { name: context.origin.name, invalid });
-    }
+    observe::warn_invalid(context.origin, policy.nearest_valid_written(written).1);
 }
 
 /// The cause for which a breaker has refused a call.

@@ -2,14 +2,16 @@
 //! one sentence, and the longest total of the waits.
 
 use proc_macro2::TokenStream;
+use quote::ToTokens;
 use retry_rules::duration;
 use syn::{Expr, Visibility};
 
-use crate::args::{Args, Breaker, OnFailure};
+use crate::args::{Args, Breaker, OnFailure, PolicyBase};
 use crate::function::Function;
 use crate::options::check::Checked;
 use crate::options::matcher::Matcher;
 use crate::tokens::hygiene::quote;
+use crate::tokens::search::mentions;
 use crate::tokens::text::token_text;
 
 /// The place in which the section can be shown without harm.
@@ -71,9 +73,7 @@ fn others(args: &Args) -> String {
         words.push(format!("{} uses up no attempt", kinds.join(", ")));
     }
     match &args.breaker {
-        Some(Breaker::Shared(breaker)) => {
-            words.push(format!("circuit breaker `{}`", token_text(breaker)));
-        }
+        Some(Breaker::Shared(breaker)) => words.push(format!("circuit breaker {}", value(breaker))),
         Some(Breaker::InPlace(breaker)) => {
             let observes = breaker.checked.known.is_some_and(|known| known.is_observe_only());
             let effect = if observes { ", which only observes" } else { "" };
@@ -82,7 +82,7 @@ fn others(args: &Args) -> String {
         None => {}
     }
     if let Some(quota) = &args.quota {
-        words.push(format!("retry quota `{}`", token_text(quota)));
+        words.push(format!("retry quota {}", value(quota)));
     }
     match &args.on_failure {
         OnFailure::Stop => {}
@@ -93,6 +93,14 @@ fn others(args: &Args) -> String {
         words.push("maps its last error".to_owned());
     }
     words.join("; ")
+}
+
+/// An expression as written, unless it is one of `self`, whose fields may be private.
+fn value(written: &impl ToTokens) -> String {
+    if mentions(written.to_token_stream(), &|word| matches!(word, "self" | "__self")) {
+        return "given at runtime".to_owned();
+    }
+    format!("`{}`", token_text(written))
 }
 
 /// Matchers as written, except for closures, which say little in a sentence.
@@ -114,20 +122,23 @@ fn listed(matchers: &[Matcher]) -> String {
     framed.collect::<Vec<_>>().join(", ")
 }
 
-/// A policy that only const evaluation knows, shown as written.
+/// A policy that only const evaluation knows, shown as written. One that is known only at runtime has
+/// no name that a reader could find.
 fn as_written(args: &Args) -> String {
     let policy = &args.policy;
     let mut words = Vec::new();
-    if let Some(base) = &policy.base {
-        words.push(format!("Policy `{}`", token_text(base.written())));
+    match &policy.base {
+        Some(PolicyBase::Constant(base)) => words.push(format!("Policy `{}`", token_text(base))),
+        Some(PolicyBase::Runtime(_)) => words.push("The policy given at runtime".to_owned()),
+        None => {}
     }
     for entry in &policy.settings.entries {
-        let (name, value) = (&entry.name, token_text(&entry.value.tokens));
+        let (name, value) = (&entry.name, value(&entry.value.tokens));
         // A bare `jitter` is shown as it is.
-        words.push(if *name == value {
-            format!("`{name}`")
-        } else {
-            format!("`{name} = {value}`")
+        words.push(match value.strip_prefix('`') {
+            Some(shown) if *name == shown.trim_end_matches('`') => value,
+            Some(shown) => format!("`{name} = {shown}"),
+            None => format!("`{name}` {value}"),
         });
     }
     words.join(", ")
@@ -147,9 +158,8 @@ mod tests {
     /// The lines of the section, and whether they are only for rustdoc.
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {
         let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
-        let mut errors = Errors::new();
-        let args =
-            Args::parse(parse(options), Syntax::Attribute, &mut Scope::default(), &mut errors);
+        let (mut errors, mut scope) = (Errors::new(), Scope::new(&[], Vec::new()));
+        let args = Args::parse(parse(options), Syntax::Attribute, &mut scope, &mut errors);
         let checked = args.check(&mut errors);
         assert!(errors.into_tokens().is_empty());
         let function = function::parse(&parse(function)).expect("a function");
@@ -197,6 +207,26 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("add up"), "{text}");
+    }
+
+    #[test]
+    fn expressions_of_runtime_are_not_shown() {
+        let function = "async fn fetch(&self) -> Option<u32> { None }";
+        for (options, expected) in [
+            (
+                "policy = self.retry.0, attempts = 4, breaker = self.server",
+                "The policy given at runtime, `attempts = 4`; circuit breaker given at runtime.",
+            ),
+            (
+                "attempts = self.retries + 1, max_delay = \"1m\", quota = &self.quota",
+                "`attempts` given at runtime, `max_delay = \"1m\"`; retry quota given at runtime.",
+            ),
+            ("policy = runtime(HTTP), quota = QUOTA", "runtime; retry quota `QUOTA`."),
+        ] {
+            let (lines, _) = section_of(options, &format!("/// Fetches.\n{function}"));
+            let text = lines.join("\n");
+            assert!(text.contains(expected), "{options}: {text}");
+        }
     }
 
     #[test]

@@ -84,8 +84,13 @@ impl<'a> Classifier<'a> {
     /// class of the error if it was read, and empty otherwise; then no text is read either.
     #[inline]
     pub fn hint(self, class: Class) -> Option<Hint> {
-        let Self::View(view) = self else { return self.stated_hint(class) };
-        view.hint(class).filter(|hint| *hint != Hint::NOTHING)
+        match self {
+            // Decided here: a program whose failures have no class needs no code that reads texts.
+            Self::View(view) if class.intersects(Class::ASKING) => {
+                view.hint(class).filter(|hint| *hint != Hint::NOTHING)
+            }
+            _ => self.stated_hint(class),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::{Expansion, KeepsFailure, TimeoutMode};
 use crate::args::Args;
 use crate::function::types;
 use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::search::mentions;
 
 /// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
 /// blanket implementation with a method of the same name.
@@ -71,15 +72,28 @@ impl Expansion<'_> {
         }};
         let (admitted, wait) = (self.admitted(&attempt), self.wait());
         let (bind_state, end_wait) = (self.bind_breaker_state(), self.end_wait());
-        let retry_loop = quote! {
-            #end_if_cancelled
-            #bind_state
-            loop {
-                #context
-                #admitted
-                #wait
-                #end_wait
+        let attempt = quote!(#context #admitted #wait #end_wait);
+        let retry_loop = if self.infers_interruption() {
+            let is_at_runtime = matches!(self.timeout_mode, TimeoutMode::AtRuntime { .. });
+            let start = is_at_runtime.then(|| {
+                let timer = self.timer();
+                quote!(session.timer = #timer;)
+            });
+            quote! {
+                #bind_state
+                let mut has_begun = false;
+                loop {
+                    if has_begun {
+                        #attempt
+                    } else {
+                        has_begun = true;
+                        #start
+                        #end_if_cancelled
+                    }
+                }
             }
+        } else {
+            quote!(#end_if_cancelled #bind_state loop { #attempt })
         };
         code.extend(if self.leaves_at_once() {
             retry_loop
@@ -253,9 +267,26 @@ impl Expansion<'_> {
                 quote!(<__retry::Is<{ #has_deadline }> as __retry::Choose>::Slot<_>)
             }
         };
-        let timer = self.timer();
+        let timer = match self.timeout_mode {
+            TimeoutMode::AtRuntime { .. } if self.infers_interruption() => quote!(__retry::None),
+            _ => self.timer(),
+        };
         before.extend(quote!(let mut session = __retry::Session::<#kept, _>::timed(#timer);));
+        if self.infers_interruption() {
+            before.extend(quote!(let returns = __retry::interruption::Returns::this();));
+        }
         before
+    }
+
+    /// Returns whether only the attempt shows the type that may have to represent an interruption.
+    /// Method resolution needs the type, so the question stands behind the attempt in the code: the
+    /// loop asks it first, and begins the attempts in its second round.
+    fn infers_interruption(&self) -> bool {
+        let is_asked = self.args.cancel.is_some()
+            || matches!(self.timeout_mode, TimeoutMode::AtRuntime { is_demanded: false });
+        is_asked
+            && !self.returns_retry_error()
+            && mentions(types::error_tokens(&self.declared), &|word| word == "_")
     }
 
     /// Writes the timer of the call, started.
@@ -316,11 +347,16 @@ impl Expansion<'_> {
             let interrupted = self.interrupted();
             return quote!(__retry::Some(#interrupted));
         }
-        let declared = &self.declared;
+        let returns = if self.infers_interruption() {
+            quote!(returns)
+        } else {
+            let declared = &self.declared;
+            quote!(Returns::<#declared>::this())
+        };
         quote!({
             #[allow(unused_imports)]
             use __retry::interruption::*;
-            (&Returns::<#declared>::this()).__interruption()
+            (&#returns).__interruption()
         })
     }
 
@@ -428,8 +464,12 @@ impl Expansion<'_> {
             };
         }
         let wrapped = self.wrapped();
+        let infer = self
+            .infers_interruption()
+            .then(|| quote!(__retry::interruption::Returns::infer(&returns, &outcome);));
         quote! {
             let outcome: #declared = #attempt;
+            #infer
             #wrapped
         }
     }

@@ -15,6 +15,10 @@ impl<R> Returns<R> {
     pub const fn this() -> Self {
         Self(PhantomData)
     }
+
+    /// Requires that the function returns such an `outcome`: the compiler infers the type.
+    #[inline(always)]
+    pub const fn infer(&self, _outcome: &R) {}
 }
 
 /// Found first, for types that can.

@@ -1,9 +1,12 @@
 //! `retrying!`: a block of a function instead of all of it.
 
 use std::cell::Cell;
+use std::future::{pending, ready};
 use std::io;
 
-use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Reason, policy, retrying, sites};
+use retry_runtime::{
+    Backoff, BreakerConfig, CircuitBreaker, Interrupted, Policy, Reason, policy, retrying, sites,
+};
 use tokio::time::Instant;
 
 use crate::support::{millis, secs};
@@ -177,4 +180,69 @@ async fn waits_end_where_a_block_is_cancelled() {
     });
     assert!(call.await.is_err());
     assert_eq!(calls, 2);
+}
+
+/// An error that cannot hold an interruption.
+#[derive(Debug, PartialEq)]
+struct Down(u32);
+
+/// The block states no type, so only its attempt shows it.
+async fn slow(policy: Policy) -> Result<(), Down> {
+    let mut calls = 0;
+    retrying!(name = "block.slow", policy = policy, async {
+        calls += 1;
+        tokio::time::sleep(secs(20)).await;
+        Err::<(), _>(Down(calls))
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_of_runtime_acts_between_attempts_if_the_error_cannot_hold_it() {
+    let policy = Policy::new().backoff(Backoff::Fixed).attempts(9);
+    assert_eq!(slow(policy.deadline(secs(30))).await, Err(Down(2)));
+    let began = Instant::now();
+    assert_eq!(slow(policy.attempts(2).timeout(secs(3))).await, Err(Down(2)));
+    assert_eq!(began.elapsed(), secs(41));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_of_runtime_cuts_off_an_attempt_whose_error_can_hold_it() {
+    let policy = Policy::new().deadline(secs(30));
+    let began = Instant::now();
+    let call = retrying!(name = "block.cut", policy = policy, context = cx, async {
+        if cx.number() > 1 {
+            pending::<()>().await;
+        }
+        Err::<(), _>(refused())
+    });
+    assert_eq!(call.await.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    assert_eq!(began.elapsed(), secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn block_that_is_cancelled_already_makes_an_attempt_only_if_its_error_needs_one() {
+    let calls = Cell::new(0);
+    let attempt = async || calls.set(calls.get() + 1);
+    let needed = retrying!(name = "block.needed", cancel = ready(()), async {
+        attempt().await;
+        Err::<(), _>(Down(calls.get()))
+    });
+    assert_eq!(needed.await, Err(Down(1)));
+    let policy = Policy::new().deadline(secs(30));
+    let unmade = retrying!(name = "block.unmade", policy = policy, cancel = ready(()), async {
+        attempt().await;
+        Err::<(), _>(refused())
+    });
+    assert!(matches!(
+        Interrupted::find_in(&unmade.await.unwrap_err()),
+        Some(Interrupted::Cancelled)
+    ));
+    let values = retrying!(
+        name = "block.values",
+        retry_on = [ok(|value: &u32| *value == 0)],
+        cancel = ready(()),
+        async { 0 }
+    );
+    assert_eq!((values.await, calls.get()), (0, 1));
 }

@@ -73,11 +73,10 @@
 //! # In a browser
 //!
 //! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter
-//! its randomness; no feature is needed. A page cannot be stopped, so functions that are not async
-//! are rejected by the compiler. A blocking call of a [`Retrier`] makes only retries without a wait:
-//! in place of a longer one, it ends with its last failure, for the reason
-//! [`Budget`](Reason::Budget), which [`Warning::CannotWait`] reports once per name. The linker
-//! collects nothing there:
+//! its randomness; no feature is needed. A page cannot be stopped, so a call that is not async, of a
+//! function, a block or a [`Retrier`], makes only retries without a wait. In place of a longer one,
+//! it ends with its last failure, for the reason [`Budget`](Reason::Budget), which
+//! [`Warning::CannotWait`] reports once per name. The linker collects nothing there:
 //!
 //! - [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
 //!   name.
@@ -182,22 +181,6 @@ macro_rules! __retry_site {
 #[cfg(not(feature = "sites"))]
 macro_rules! __retry_site {
     ($item:item) => {};
-}
-
-/// An error for what cannot work in a browser. The macro does not know what the program is built
-/// for.
-#[doc(hidden)]
-#[macro_export]
-#[cfg(all(target_family = "wasm", target_os = "unknown"))]
-macro_rules! __retry_in_browsers {
-    ($($tokens:tt)*) => { $($tokens)* };
-}
-
-#[doc(hidden)]
-#[macro_export]
-#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-macro_rules! __retry_in_browsers {
-    ($($tokens:tt)*) => {};
 }
 
 /// The functions that expansions call; not part of the public interface.

@@ -76,7 +76,6 @@ pub mod shape {
 }
 
 pub use crate::__retry_for_tests as for_tests;
-pub use crate::__retry_in_browsers as in_browsers;
 #[cfg(feature = "macros")]
 pub use crate::__retry_linked as linked;
 pub use crate::__retry_site as site;

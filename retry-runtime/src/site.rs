@@ -252,8 +252,7 @@ impl Site {
         text
     }
 
-    /// Returns whether nothing cuts its attempts off.
-    #[cfg(feature = "overrides")]
+    /// Returns whether it is not async, so that nothing cuts its attempts off.
     pub(crate) const fn is_blocking(&self) -> bool {
         matches!(self.attempts, AttemptKind::Blocking)
     }

@@ -22,12 +22,6 @@ impl Expansion<'_> {
         items.extend(quote!(
             use __retry::probe::Rung as _;
         ));
-        if !self.is_async {
-            let refused = SpanRange::of(&self.name).locate(quote!(::core::compile_error! {
-                "a wait would stop the page, which a browser does not allow: make it `async`"
-            }));
-            items.extend(quote!(__retry::in_browsers! { #refused }));
-        }
         let name = match &self.args.name {
             // On its own, so that the error about a value that is not a string concerns nothing
             // else.
@@ -98,7 +92,7 @@ impl Expansion<'_> {
             quote!(.with_runtime(#fields))
         });
         let hedged = self.is_hedged().then(|| quote!(.hedged()));
-        let blocking = (!self.is_async && self.is_runtime()).then(|| quote!(.blocking()));
+        let blocking = (!self.is_async).then(|| quote!(.blocking()));
         let history = self.args.history.as_ref().map(|history| {
             let failures = match history.known {
                 Some(failures) => failures.to_token_stream(),

@@ -33,7 +33,7 @@ pub struct CallContext<'a> {
     pub(crate) postponable: Option<Duration>,
     /// Set if the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,
-    /// Set if the thread sleeps during waits.
+    /// Set if the thread sleeps during waits of a retrier; a function has that in its site.
     pub(crate) is_blocking: bool,
     /// Set if the call has been cancelled.
     pub(crate) is_cancelled: bool,

@@ -95,13 +95,14 @@ pub enum Warning<'a> {
         /// The length of this sleep.
         wait: Duration,
     },
-    /// A retrier is called with [`run_sync`](crate::Retrier::run_sync) or `blocking` in the page of a
-    /// browser, and its call ends in place of a wait. Reported once per name.
+    /// A function that is not async is called in the page of a browser, or a retrier with
+    /// [`run_sync`](crate::Retrier::run_sync) or `blocking`, and the call ends in place of a wait.
+    /// Reported once per name.
     ///
-    /// Call it with [`run`](crate::Retrier::run).
+    /// Make the function async, or call the retrier with [`run`](crate::Retrier::run).
     #[non_exhaustive]
     CannotWait {
-        /// The name of the retrier.
+        /// The name of the function or of the retrier.
         name: &'a Name,
         /// The length of the wait.
         wait: Duration,
@@ -159,8 +160,8 @@ impl<'a> Warning<'a> {
                  async, or call it through `spawn_blocking`"
             }
             Self::CannotWait { .. } => {
-                "the page of a browser cannot block, so the call ends in place of a wait: call the \
-                 retrier with `run`"
+                "the page of a browser cannot block, so the call ends in place of a wait: make the \
+                 function async, or call the retrier with `run`"
             }
             Self::BreakersFull { .. } => {
                 "none can be evicted, because those looked at are in use or not idle; new keys \

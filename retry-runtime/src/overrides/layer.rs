@@ -232,9 +232,13 @@ pub(super) fn check_absent(target: Target, changes: &Draft) -> Result<(), String
 fn beyond(site: &Site, bound: Field) -> String {
     let name = bound.name();
     if site.is_blocking() && bound == Field::Timeout {
-        return "a `timeout` cannot cut off a function that is not async: set a `deadline`, which \
-                ends the call between attempts, or remove the key here"
-            .to_owned();
+        let instead = match absent(site).contains(Field::Deadline) {
+            true => "",
+            false => "set a `deadline`, which ends the call between attempts, or ",
+        };
+        return format!(
+            "a `timeout` cannot cut off a function that is not async: {instead}remove the key here"
+        );
     }
     if site.compiled().is_none() && site.runtime().is_empty() && bound != Field::Hedge {
         return format!(

@@ -119,6 +119,50 @@ fn a_blocking_call_ends_in_place_of_a_wait() {
 }
 
 #[wasm_bindgen_test]
+fn a_function_and_a_block_that_are_not_async_end_in_place_of_a_wait() {
+    static WARNED: AtomicU32 = AtomicU32::new(0);
+
+    #[retry(attempts = 3, first_delay = "0s", name = "page.function")]
+    fn fetch(calls: &Cell<u32>) -> io::Result<()> {
+        calls.set(calls.get() + 1);
+        Err(refused())
+    }
+    #[retry(policy = policy, name = "page.by-argument")]
+    fn at_once(policy: &Policy) -> Result<(), RetryError<io::Error>> {
+        Err(refused())
+    }
+    let listening = on_event(|event| {
+        if let Event::Warning(Warning::CannotWait { .. }) = event {
+            WARNED.fetch_add(1, Relaxed);
+        }
+    });
+    let calls = Cell::new(0);
+    for _ in 0..2 {
+        assert_eq!(fetch(&calls).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    }
+    assert_eq!((calls.get(), WARNED.load(Relaxed)), (4, 1));
+    let block = |breaker: &CircuitBreaker| {
+        retrying!(
+            name = "page.block",
+            attempts = 3,
+            breaker = breaker,
+            when_open = wait,
+            || -> Result<(), RetryError<io::Error>> { Err(refused()) }
+        )
+    };
+    let opens_at_once = BreakerConfig::new().failure_threshold(1);
+    let breaker = CircuitBreaker::new("page.opens", opens_at_once);
+    for attempts in [1, 0] {
+        let error = block(&breaker).unwrap_err();
+        assert_eq!((error.reason(), error.attempts()), (Reason::Budget, attempts));
+    }
+    let policy = Policy::new().backoff(Backoff::Fixed).initial_delay(Duration::ZERO);
+    let error = at_once(&policy.max_elapsed(Duration::from_secs(60))).unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
+    listening.stop();
+}
+
+#[wasm_bindgen_test]
 async fn a_middleware_retries_the_requests_of_its_client() {
     // No server is there to answer so.
     let fetch = "globalThis.fetched = globalThis.fetch;

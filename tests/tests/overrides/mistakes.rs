@@ -112,6 +112,11 @@ fn an_invalid_value_is_reported_with_its_place() {
              key here",
         ),
         (
+            "shop.look:\n  timeout: 5s\n",
+            "error: line 2 column 12: `shop.look`: a `timeout` cannot cut off a function that is \
+             not async: remove the key here",
+        ),
+        (
             "shop.generic:\n  timeout: 5s\n",
             "error: line 2 column 12: `shop.generic`: only its type parameters tell whether \
              it has a `timeout`, so no override can set one: remove the key here",

@@ -21,6 +21,7 @@ use crate::outcome::interrupted::Interrupted;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, StagePass};
 use crate::protect::quota::Reservation;
+use crate::site::Site;
 
 /// Set in the page of a browser, whose thread cannot sleep.
 const IS_PAGE: bool = cfg!(all(target_family = "wasm", target_os = "unknown"));
@@ -324,7 +325,9 @@ impl CallProgress {
         policy: &Policy,
         delay: Duration,
     ) -> Result<(), Reason> {
-        if IS_PAGE && context.is_blocking && !delay.is_zero() {
+        let is_blocking =
+            || context.is_blocking || context.origin.site.is_some_and(Site::is_blocking);
+        if IS_PAGE && !delay.is_zero() && is_blocking() {
             observe::warn_once(Warning::CannotWait { name: context.origin.name, wait: delay });
             return Err(Reason::Budget);
         }

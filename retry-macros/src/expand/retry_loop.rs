@@ -81,6 +81,7 @@ impl Expansion<'_> {
             });
             quote! {
                 #bind_state
+                let returns = __retry::interruption::Returns::this();
                 let mut has_begun = false;
                 loop {
                     if has_begun {
@@ -272,9 +273,6 @@ impl Expansion<'_> {
             _ => self.timer(),
         };
         before.extend(quote!(let mut session = __retry::Session::<#kept, _>::timed(#timer);));
-        if self.infers_interruption() {
-            before.extend(quote!(let returns = __retry::interruption::Returns::this();));
-        }
         before
     }
 
@@ -347,12 +345,9 @@ impl Expansion<'_> {
             let interrupted = self.interrupted();
             return quote!(__retry::Some(#interrupted));
         }
-        let returns = if self.infers_interruption() {
-            quote!(returns)
-        } else {
-            let declared = &self.declared;
-            quote!(Returns::<#declared>::this())
-        };
+        let declared = &self.declared;
+        let known = quote!(Returns::<#declared>::this());
+        let returns = if self.infers_interruption() { quote!(returns) } else { known };
         quote!({
             #[allow(unused_imports)]
             use __retry::interruption::*;

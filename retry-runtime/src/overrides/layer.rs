@@ -232,13 +232,9 @@ pub(super) fn check_absent(target: Target, changes: &Draft) -> Result<(), String
 fn beyond(site: &Site, bound: Field) -> String {
     let name = bound.name();
     if site.is_blocking() && bound == Field::Timeout {
-        let instead = match absent(site).contains(Field::Deadline) {
-            true => "",
-            false => "set a `deadline`, which ends the call between attempts, or ",
-        };
-        return format!(
-            "a `timeout` cannot cut off a function that is not async: {instead}remove the key here"
-        );
+        return "a `timeout` cannot cut off a function that is not async: remove the key here; a \
+                `deadline` in the #[retry] ends the call between attempts"
+            .to_owned();
     }
     if site.compiled().is_none() && site.runtime().is_empty() && bound != Field::Hedge {
         return format!(

@@ -114,7 +114,8 @@ fn an_invalid_value_is_reported_with_its_place() {
         (
             "shop.look:\n  timeout: 5s\n",
             "error: line 2 column 12: `shop.look`: a `timeout` cannot cut off a function that is \
-             not async: remove the key here",
+             not async: remove the key here; a `deadline` in the #[retry] ends the call between \
+             attempts",
         ),
         (
             "shop.generic:\n  timeout: 5s\n",
@@ -130,8 +131,8 @@ fn an_invalid_value_is_reported_with_its_place() {
         (
             "client.look:\n  timeout: 5s\n",
             "error: line 2 column 12: `client.look`: a `timeout` cannot cut off a function that is \
-             not async: set a `deadline`, which ends the call between attempts, or remove the key \
-             here",
+             not async: remove the key here; a `deadline` in the #[retry] ends the call between \
+             attempts",
         ),
         (
             "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",

@@ -159,10 +159,6 @@ impl ProcessTree {
         }
     }
 
-    fn is_there(&self) -> bool {
-        self.leader.is_some_and(|leader| test_kill_process_group(leader).is_ok())
-    }
-
     /// Ends the processes with SIGTERM, and after a grace period with SIGKILL.
     ///
     /// They count as gone when the child has ended and both pipes have been read to their end
@@ -183,7 +179,7 @@ impl ProcessTree {
             }
         }
         let has_ended = async {
-            while self.is_there() {
+            while self.leader.is_some_and(|leader| test_kill_process_group(leader).is_ok()) {
                 sleep(Duration::from_millis(10)).await;
             }
         };

@@ -211,11 +211,7 @@ impl fmt::Display for Rates {
     }
 }
 
-impl fmt::Debug for Rates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rates({self})")
-    }
-}
+retry_rules::partial_debug!(Rates, |self| { rates: &self.to_string() });
 
 /// A value for the rates of a limit: a [`Rate`], the text of one, such as `"30/s"`, or a list of
 /// them.

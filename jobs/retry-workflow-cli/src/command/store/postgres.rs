@@ -108,11 +108,7 @@ impl fmt::Display for Server {
     }
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Server({self})")
-    }
-}
+retry_rules::partial_debug!(Server, |self| { address: &self.to_string() });
 
 #[cfg(test)]
 mod tests {

@@ -77,10 +77,6 @@ impl JobBreaker {
         self.open_for().max(self.circuit.held_for())
     }
 
-    fn is_held(&self) -> bool {
-        !self.circuit.held_for().is_zero()
-    }
-
     /// Returns how long the breaker stays open; zero if it is not.
     pub(in crate::engine) fn open_for(&self) -> Duration {
         if self.circuit.is_open() { self.circuit.remaining() } else { Duration::ZERO }
@@ -94,7 +90,7 @@ impl JobBreaker {
     /// Returns whether one more item may start beside those that are running.
     pub(in crate::engine) fn admits(&self, running: usize) -> bool {
         match self.circuit.state() {
-            _ if self.is_held() => false,
+            _ if !self.circuit.held_for().is_zero() => false,
             State::Closed => true,
             _ => !self.circuit.is_open() && running < self.probes(),
         }

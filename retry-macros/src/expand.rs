@@ -50,6 +50,7 @@ mod retrying;
 mod verdict;
 
 pub(crate) use retrying::retrying;
+pub(crate) use verdict::class_of;
 
 use std::cell::LazyCell;
 
@@ -67,7 +68,7 @@ use crate::options::hedge::HedgeDelay;
 use crate::options::matcher::Matcher;
 use crate::options::settings::Entry;
 use crate::tokens::errors::Errors;
-use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::hygiene::{SpanRange, braces, quote};
 
 use crate::signature;
 use crate::tokens::search::{is_constant, mentions};
@@ -75,27 +76,21 @@ use crate::value::runtime::Scope;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let parsed = function::parse(item);
-    let arguments = parsed.as_ref().map(signature::arguments).unwrap_or_default();
-    let mut scope = match &parsed {
-        Ok(function) => Scope::new(&arguments, signature::unchanging(function)),
-        Err(_) => Scope::default(),
-    };
-    let args = match &parsed {
-        Ok(function) => function.as_in_body(args),
-        Err(_) => args,
-    };
-    let args = Args::parse(args, Syntax::Attribute, &mut scope, &mut errors);
-    let checked = args.check(&mut errors);
-    let function = match parsed {
+    let function = match function::parse(item) {
         Ok(function) => function,
         Err(error) => {
+            let mut scope = Scope::default();
+            Args::parse(args, Syntax::Attribute, &mut scope, &mut errors).check(&mut errors);
             errors.push(error);
             let errors = errors.into_tokens();
             // An expression or a statement after the error would be a mistake of its own.
             return if function::is_inside_function(item) { errors } else { quote!(#errors #item) };
         }
     };
+    let arguments = signature::arguments(&function);
+    let mut scope = Scope::new(&arguments, signature::unchanging(&function));
+    let args = Args::parse(function.as_in_body(args), Syntax::Attribute, &mut scope, &mut errors);
+    let checked = args.check(&mut errors);
     match function.form() {
         Ok(form) => expand(&args, &checked, function, &arguments, &scope, form, errors),
         Err(error) => {
@@ -191,10 +186,8 @@ fn expand(
             (expansion.sync_attempt(&mutable, &body), None)
         }
         Form::Boxed(boxed) => {
-            let rebound = expansion.rebind_arguments(&mut sig, &boxed);
-            let attempt =
-                expansion.async_attempt(&rebound.captures, &rebound.mutable, &boxed.attempt);
-            (attempt, Some((boxed, rebound.statements)))
+            let (captures, mutable, once) = expansion.rebind_arguments(&mut sig, &boxed);
+            (expansion.async_attempt(&captures, &mutable, &boxed.attempt), Some((boxed, once)))
         }
     };
     let code = expansion.code(errors, &checks, &attempt);
@@ -206,15 +199,9 @@ fn expand(
         }
     };
     let mut tokens = quote!(#(#attrs)* #section #vis #sig);
-    tokens.extend([block(code)]);
+    // A template would copy all of the code.
+    tokens.extend([TokenTree::Group(braces(code, Span::mixed_site()))]);
     tokens
-}
-
-/// The code in braces. A template would copy all of it.
-fn block(code: TokenStream) -> TokenTree {
-    let mut block = Group::new(Delimiter::Brace, code);
-    block.set_span(Span::mixed_site());
-    block.into()
 }
 
 impl Args {
@@ -298,24 +285,6 @@ struct Expansion<'a> {
     /// Set if an option's expression refers to `Self` or a generic parameter, which is not visible
     /// in an inner item.
     generic: bool,
-}
-
-impl Expansion<'_> {
-    /// An error for each of the `arguments` that `#[instrument]` above this attribute moves into
-    /// the first attempt, unless it is `Copy`.
-    fn check_span(&self, body: &Group, arguments: &[Ident]) -> TokenStream {
-        let is_left =
-            |name: &&Ident| !self.clones.contains(name) && !self.args.carry.contains(name);
-        let shared: Vec<&Ident> = arguments.iter().filter(is_left).collect();
-        let moved = function::instrumented::moved(body, &shared);
-        let checks = moved.iter().map(|name| {
-            // The error is where the body names the argument.
-            let path = quote!(<__retry::NextAttempt as __retry::Gets<_>>::check);
-            let path = SpanRange::of(name).write_path(path);
-            quote!(#path(&#name);)
-        });
-        checks.collect()
-    }
 }
 
 impl<'a> Expansion<'a> {
@@ -432,6 +401,22 @@ impl<'a> Expansion<'a> {
             generic,
             policy: expression,
         }
+    }
+
+    /// An error for each of the `arguments` that `#[instrument]` above this attribute moves into
+    /// the first attempt, unless it is `Copy`.
+    fn check_span(&self, body: &Group, arguments: &[Ident]) -> TokenStream {
+        let is_left =
+            |name: &&Ident| !self.clones.contains(name) && !self.args.carry.contains(name);
+        let shared: Vec<&Ident> = arguments.iter().filter(is_left).collect();
+        let moved = function::instrumented::moved(body, &shared);
+        let checks = moved.iter().map(|name| {
+            // The error is where the body names the argument.
+            let path = quote!(<__retry::NextAttempt as __retry::Gets<_>>::check);
+            let path = SpanRange::of(name).write_path(path);
+            quote!(#path(&#name);)
+        });
+        checks.collect()
     }
 
     /// The errors, the items, the `checks` of arguments, and the loop around the `attempt`.

@@ -16,6 +16,7 @@ use syn::{
 };
 
 pub(crate) use self::form::{Boxed, Form};
+use crate::tokens::hygiene::braces;
 use crate::tokens::search::{find, is_punct, is_word};
 
 /// A function with a body.
@@ -32,9 +33,7 @@ pub(crate) fn parse(item: &TokenStream) -> syn::Result<Function> {
     // Its body is not parsed, so the parser is not even given it.
     let body = match tokens.pop().map(peel) {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
-            let mut hollow = Group::new(Delimiter::Brace, TokenStream::new());
-            hollow.set_span(body.span());
-            tokens.push(hollow.into());
+            tokens.push(braces(TokenStream::new(), body.span()).into());
             Some(body)
         }
         last => {
@@ -94,9 +93,7 @@ fn without_inner_attributes(body: Group, attrs: &mut Vec<Attribute>) -> syn::Res
     };
     let (inner, statements) = split.parse2(body.stream())?;
     attrs.extend(inner.into_iter().map(|attr| Attribute { style: AttrStyle::Outer, ..attr }));
-    let mut outer = Group::new(Delimiter::Brace, statements);
-    outer.set_span(body.span());
-    Ok(outer)
+    Ok(braces(statements, body.span()))
 }
 
 /// The first two tokens behind the attributes and the visibility of an item.
@@ -168,9 +165,7 @@ pub(crate) fn statements_of(body: &Group) -> TokenStream {
     if ITEMS.split(' ').all(|item| item != first) {
         return body.stream();
     }
-    let mut block = Group::new(Delimiter::Brace, body.stream());
-    block.set_span(body.span());
-    TokenTree::Group(block).into()
+    TokenTree::Group(braces(body.stream(), body.span())).into()
 }
 
 /// Visits each name that a pattern binds.

@@ -269,14 +269,8 @@ fn without_effect(args: &Args, errors: &mut Errors) {
 
 /// A class in `abort_on` is never retried, and naming one twice is a slip.
 fn classes_twice(args: &Args, errors: &mut Errors) {
-    fn classes(list: Option<&Vec<Matcher>>) -> impl Iterator<Item = &Ident> + Clone {
-        list.into_iter().flatten().filter_map(|matcher| match matcher {
-            Matcher::Class(class) => Some(class),
-            _ => None,
-        })
-    }
-    let aborted = classes(args.abort_on.as_ref());
-    for class in classes(args.retry_on.as_ref()) {
+    let aborted = args.abort_on.iter().flatten().filter_map(Matcher::kind);
+    for class in args.retry_on.iter().flatten().filter_map(Matcher::kind) {
         let is_covered = |other: &&Ident| covers(&other.to_string(), &class.to_string());
         if let Some(other) = aborted.clone().find(is_covered) {
             errors.at(
@@ -289,8 +283,7 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
         }
     }
     let mut seen: Vec<&Ident> = Vec::new();
-    for matcher in args.matchers() {
-        let Matcher::Class(class) = matcher else { continue };
+    for class in args.matchers().filter_map(Matcher::kind) {
         if let Some(first) = seen.iter().find(|first| **first == class) {
             errors.at(quote::quote!(#first #class), format_args!("`{class}` is listed twice, and `abort_on` takes precedence over `retry_on`: keep one of them"));
         }
@@ -307,11 +300,8 @@ pub(crate) fn unseen_failure<'t>(
     let mut types = types::type_arguments(types::segment(declared, "Result")?);
     let (value, error) = (types.next()?, types.next()?);
     let is = |ty, name| types::segment(ty, name).is_some();
-    let lists_timeouts = args
-        .retry_on
-        .as_ref()?
-        .iter()
-        .any(|matcher| matches!(matcher, Matcher::Class(kind) if kind == "timeout"));
+    let mut kinds = args.retry_on.as_ref()?.iter().filter_map(Matcher::kind);
+    let lists_timeouts = kinds.any(|kind| kind == "timeout");
     let warning = if is(error, "JoinError") {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result`, or add \
          `ok(Result::is_err)` to `retry_on`"

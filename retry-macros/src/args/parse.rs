@@ -152,17 +152,13 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
             "`runtime(…)` is around a value, not an option: write `{option} = runtime({inside})`"
         ));
     }
-    if let Some(option) = home(word) {
-        let rest = up_to_comma(value);
-        let call = if rest.is_empty() || value.peek(token::Paren) {
-            short_text(&rest)
-        } else {
-            String::new()
-        };
-        return Some(match option {
-            "backoff" => format!("`{word}` is a curve: write `backoff = {word}{call}`"),
-            option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
-        });
+    let call =
+        if value.peek(token::Paren) { short_text(&up_to_comma(value)) } else { String::new() };
+    if backoff::NAMES.contains(&word) {
+        return Some(format!("`{word}` is a curve: write `backoff = {word}{call}`"));
+    }
+    if matcher::names().contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
+        return Some(format!("`{word}` is a matcher: write `retry_on = [{word}{call}]`"));
     }
     let of_breaker = BREAKER.iter().find(|setting| setting.name() == word);
     if let (Syntax::Attribute, Some(setting)) = (syntax, of_breaker) {
@@ -182,15 +178,4 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
     }
     let advice = foreign_names::cures(word, "", foreign_names::RETRY_ADVICE).next();
     advice.map(|advice| format!("unknown option `{word}`: {advice}"))
-}
-
-/// The option whose value a word is, if it was written as an option itself.
-fn home(word: &str) -> Option<&'static str> {
-    if backoff::NAMES.contains(&word) {
-        Some("backoff")
-    } else if matcher::names().contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
-        Some("retry_on")
-    } else {
-        None
-    }
 }

@@ -64,8 +64,7 @@ pub(super) fn matchers(option: &mut Reading<'_>) -> syn::Result<Vec<Matcher>> {
 }
 
 pub(super) fn kinds(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
-    let matchers = matchers(option)?;
-    Ok(matchers.into_iter().filter_map(Matcher::into_kind).collect())
+    Ok(matchers(option)?.iter().filter_map(Matcher::kind).cloned().collect())
 }
 
 pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
@@ -189,9 +188,7 @@ pub(super) fn log(option: &mut Reading<'_>) -> syn::Result<Ident> {
 }
 
 pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
-    option.equals()?;
-    args.waits_for_breaker = grammar::one_of(
-        option.input,
+    args.waits_for_breaker = option.word(
         &[("wait", true), ("give_up", false)],
         "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \
          `wait`, which waits until the breaker admits it",

@@ -2,35 +2,28 @@
 //! errors.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, format_ident};
+use quote::ToTokens;
 use syn::spanned::Spanned as _;
-use syn::{Ident, Path, parse_quote};
+use syn::{Ident, parse_quote};
 
 use super::shape::{Decides, Field, Shape, Variant, is_parameter};
+use crate::expand::class_of;
 use crate::tokens::hygiene::{SpanRange, quote};
 
-/// Returns the path of this library.
-fn library(krate: Option<&Path>) -> TokenStream {
-    match krate {
+pub(super) fn expand(shape: &Shape) -> TokenStream {
+    let library = match &shape.krate {
         Some(path) => path.to_token_stream(),
         None => quote!(::retry_runtime),
-    }
-}
-
-pub(super) fn expand(shape: &Shape) -> TokenStream {
-    let library = library(shape.krate.as_ref());
+    };
     let private = quote!(#library::__private);
     let name = &shape.name;
 
     let mut generics = shape.generics.clone();
     for variant in &shape.variants {
-        match &variant.decides {
-            Decides::Field(field) if is_parameter(&field.ty, &shape.generics) => {
-                let ty = &field.ty;
-                let bound = parse_quote!(#ty: #library::Classify);
-                generics.make_where_clause().predicates.push(bound);
-            }
-            _ => {}
+        let Decides::Field(Field { ty, .. }) = &variant.decides else { continue };
+        if is_parameter(ty, &shape.generics) {
+            let bound = parse_quote!(#ty: #library::Classify);
+            generics.make_where_clause().predicates.push(bound);
         }
     }
     let (parameters, arguments, bounds) = generics.split_for_impl();
@@ -114,11 +107,7 @@ fn class(variant: &Variant, private: &TokenStream, is_static: bool) -> (TokenStr
     let none = TokenStream::new();
     match &variant.decides {
         Decides::Kinds { kinds, .. } => {
-            let kinds = kinds.iter().map(|kind| {
-                let kind = format_ident!("{}", kind.to_string().to_uppercase());
-                quote!(.union(#private::Class::#kind))
-            });
-            let kinds = quote!(#private::Class::empty() #(#kinds)*);
+            let kinds = class_of(kinds, private);
             (none, quote!(#private::registered::class_of(#kinds)))
         }
         Decides::Text => (none, quote!(#private::registered::text(self))),

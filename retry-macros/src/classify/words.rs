@@ -113,7 +113,6 @@ impl Words {
                     );
                     return Err(error(name, message));
                 }
-                let _ = grammar::written(input);
                 return Err(error(&name, grammar::unknown("kind of failure", &word, &names())));
             }
         }

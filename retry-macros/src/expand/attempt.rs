@@ -1,32 +1,21 @@
 //! One attempt: the body in its own block, and how it accesses the arguments.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token, Type};
 
 use super::{Expansion, TimeoutMode};
 use crate::function::{self, Boxed, types};
-use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::hygiene::{SpanRange, braces, quote};
 use crate::tokens::search::{any_token, find, is_punct, mentions};
 
-/// Arguments that the attempt captures by mutable reference.
-///
-/// A shared reference held across an `.await` requires the argument to be `Sync`, while the plain
-/// function only requires `Send`. So does a mutable reference.
-#[derive(Default)]
-pub(super) struct Captures(Vec<TokenStream>);
-
-pub(super) struct Rebound {
-    pub(super) captures: Captures,
-    /// The arguments that were declared `mut`.
-    pub(super) mutable: Vec<Ident>,
-    pub(super) statements: TokenStream,
-}
-
 impl Expansion<'_> {
-    /// Adds `mut` to the arguments that the attempt captures mutably.
-    pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
-        let mut captures = Captures::default();
+    /// Adds `mut` to the arguments that the attempt captures by mutable reference, and returns them.
+    ///
+    /// A shared reference held across an `.await` requires the argument to be `Sync`, while the
+    /// plain function only requires `Send`. So does a mutable reference.
+    pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Vec<TokenStream> {
+        let mut captures = Vec::new();
         if self.is_in_place() || self.is_hedged() {
             return captures;
         }
@@ -39,12 +28,12 @@ impl Expansion<'_> {
                 FnArg::Receiver(receiver) => match receiver.kind {
                     ReceiverKind::Reference(_, _, Some(_)) if uses_self() && !self.may_lend() => {
                         let this = &receiver.self_token;
-                        captures.0.push(quote!(*#this));
+                        captures.push(quote!(*#this));
                     }
                     ReceiverKind::Value | ReceiverKind::Typed(..) if uses_self() => {
                         let here = receiver.self_token.span;
                         receiver.mutability.get_or_insert(Token![mut](here));
-                        captures.0.push(receiver.self_token.to_token_stream());
+                        captures.push(receiver.self_token.to_token_stream());
                     }
                     _ => {}
                 },
@@ -64,7 +53,7 @@ impl Expansion<'_> {
                         // With the user's span on the whole pattern, the compiler names the
                         // argument in its errors.
                         pat.mutability.get_or_insert(Token![mut](pat.ident.span()));
-                        captures.0.push(pat.ident.to_token_stream());
+                        captures.push(pat.ident.to_token_stream());
                     }
                 }
             }
@@ -94,14 +83,18 @@ impl Expansion<'_> {
     }
 
     /// Does both for a boxed body, whose own statements have moved the arguments into the future:
-    /// the arguments are rebound after these statements.
-    pub(super) fn rebind_arguments(&self, sig: &mut Signature, boxed: &Boxed) -> Rebound {
-        let mut mutable = self.prepare_clones(sig);
-        let (statements, moved) = function::moved::without_mut(boxed.once.clone(), &self.clones);
+    /// the arguments are rebound after these statements. Returns the arguments that are captured,
+    /// those that were declared `mut`, and the statements.
+    pub(super) fn rebind_arguments(
+        &self,
+        sig: &mut Signature,
+        boxed: &Boxed,
+    ) -> (Vec<TokenStream>, Vec<Ident>, TokenStream) {
+        let (mut captures, mut mutable) = (Vec::new(), self.prepare_clones(sig));
+        let (mut once, moved) = function::moved::without_mut(boxed.once.clone(), &self.clones);
         mutable.extend(moved);
-        let mut rebound = Rebound { captures: Captures::default(), mutable, statements };
         if boxed.once.is_empty() {
-            return rebound;
+            return (captures, mutable, once);
         }
         let in_place = self.is_in_place() || self.is_hedged();
         for input in &mut sig.inputs {
@@ -113,7 +106,7 @@ impl Expansion<'_> {
             {
                 let this = Ident::new("__self", boxed.attempt.span());
                 let this = find(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
-                rebound.captures.0.push(quote!(*#this));
+                captures.push(quote!(*#this));
             }
             let FnArg::Typed(argument) = input else { continue };
             if types::is_shared_reference(&argument.ty)
@@ -123,28 +116,26 @@ impl Expansion<'_> {
             }
             if let Pat::Ident(pat) = &*argument.pat {
                 if let Some(name) = find(boxed.attempt.stream(), &pat.ident.to_string()) {
-                    if self.cancel_borrows(&pat.ident) {
+                    let is_shared = in_place && !self.args.clone.contains(&pat.ident);
+                    if is_shared || self.cancel_borrows(&pat.ident) {
                         continue;
                     }
-                    if in_place && !self.args.clone.contains(&pat.ident) {
-                        continue;
-                    }
-                    let (once, moved) = function::moved::without_mut(rebound.statements, &[&name]);
-                    rebound.mutable.extend(moved);
+                    let (statements, moved) = function::moved::without_mut(once, &[&name]);
+                    mutable.extend(moved);
+                    once = statements;
                     if in_place {
-                        rebound.statements = once;
                         continue;
                     }
                     // Located at the argument, for the compiler's messages about it.
                     let mut bound = name.clone();
                     bound.set_span(pat.ident.span().resolved_at(name.span()));
                     let mutability = Token![mut](bound.span());
-                    rebound.statements = quote!(#once let #mutability #bound = #name;);
-                    rebound.captures.0.push(name.to_token_stream());
+                    once = quote!(#once let #mutability #bound = #name;);
+                    captures.push(name.to_token_stream());
                 }
             }
         }
-        rebound
+        (captures, mutable, once)
     }
 
     /// Clones what the body consumes, for each attempt.
@@ -163,7 +154,7 @@ impl Expansion<'_> {
 
     pub(super) fn async_attempt(
         &self,
-        captures: &Captures,
+        captures: &[TokenStream],
         mutable: &[Ident],
         body: &Group,
     ) -> TokenStream {
@@ -171,7 +162,6 @@ impl Expansion<'_> {
             return self.attempt_in_place(mutable, body);
         }
         let clones = self.clones(mutable);
-        let mutated = &captures.0;
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
         let context = self.context_of_hedge();
@@ -181,7 +171,7 @@ impl Expansion<'_> {
             body,
             quote! {
                 if false {
-                    #(let _ = &mut #mutated;)*
+                    #(let _ = &mut #captures;)*
                     return __retry::never_return::<#body_type>();
                 }
                 #injection
@@ -192,18 +182,16 @@ impl Expansion<'_> {
         // With the span at the start of the body, a value that the attempt consumes is reported
         // there.
         let asyncness = Token![async](body.span_open());
-        let attempt = quote!(#asyncness #block);
-        let attempt = if self.returns_retry_error() {
-            quote!(__retry::AttemptResultFuture::new(#attempt))
-        } else {
-            attempt
-        };
-        let attempt = if self.args.nested_once {
-            quote!(__retry::Session::inside(&session, #attempt))
-        } else {
-            attempt
-        };
-        let attempt = if self.is_hedged() { self.hedged(&attempt) } else { attempt };
+        let mut attempt = quote!(#asyncness #block);
+        if self.returns_retry_error() {
+            attempt = quote!(__retry::AttemptResultFuture::new(#attempt));
+        }
+        if self.args.nested_once {
+            attempt = quote!(__retry::Session::inside(&session, #attempt));
+        }
+        if self.is_hedged() {
+            attempt = self.hedged(&attempt);
+        }
         match self.timeout_mode {
             TimeoutMode::Never | TimeoutMode::BetweenAttempts => quote!(#attempt.await),
             TimeoutMode::Always | TimeoutMode::ByPolicy | TimeoutMode::AtRuntime { .. } => {
@@ -234,15 +222,13 @@ impl Expansion<'_> {
         let injection = self.injection(&quote!(return injected;));
         let block = in_block_of(body, quote!(#injection #clones));
         let bars = Token![||](body.span_open());
-        let attempt = quote!((#bars -> #body_type #block)());
-        let attempt = if self.args.nested_once {
-            quote!({
+        let mut attempt = quote!((#bars -> #body_type #block)());
+        if self.args.nested_once {
+            attempt = quote!({
                 let _inside = __retry::Session::guard(&session);
                 #attempt
-            })
-        } else {
-            attempt
-        };
+            });
+        }
         if self.returns_retry_error() { quote!(__retry::attempt_result(#attempt)) } else { attempt }
     }
 
@@ -297,9 +283,7 @@ impl Expansion<'_> {
 fn in_block_of(body: &Group, first: TokenStream) -> Group {
     let mut statements = first;
     statements.extend(function::statements_of(body));
-    let mut block = Group::new(Delimiter::Brace, statements);
-    block.set_span(body.span());
-    block
+    braces(statements, body.span())
 }
 
 /// Returns whether a body could stand directly in the loop, because nothing in it can exit it

@@ -4,7 +4,6 @@ use proc_macro2::{Span, TokenStream};
 use syn::ReturnType;
 
 use super::Expansion;
-use super::attempt::Captures;
 use super::policy;
 use crate::args::{Args, OnFailure, Syntax};
 use crate::function::Form;
@@ -55,9 +54,7 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
     let expansion = Expansion::new(&args, &checked, &function, &scope, &form, *declared);
     let attempt = match form {
         Form::Sync => expansion.sync_attempt(&[], &block.body),
-        Form::Async | Form::Boxed(_) => {
-            expansion.async_attempt(&Captures::default(), &[], &block.body)
-        }
+        Form::Async | Form::Boxed(_) => expansion.async_attempt(&[], &[], &block.body),
     };
     let checks = expansion.requires_interruption(&function).unwrap_or_default();
     block.with(&policy::import(&args), &expansion.code(errors, &checks, &attempt))

@@ -53,12 +53,12 @@ impl Expansion<'_> {
             let probed = self.probe("lenient", "__probe", typed);
             return quote!(__retry::verdict_of(#probed, true));
         }
-        let reads_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
         let reads_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
         // An error type with a text can also be classified, so one compile error is enough for a
         // type with neither.
         let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
-        let needs_kind = all.clone().any(reads_class) || self.args.uncounted.is_some();
+        let needs_kind =
+            all.clone().any(|matcher| matcher.kind().is_some()) || self.args.uncounted.is_some();
         let needs_text = all.any(reads_text);
         let judged = self.args.classify.as_ref().filter(|_| typed);
         // A function that says the kind makes up for a type that does not reveal it.
@@ -149,7 +149,7 @@ impl Expansion<'_> {
     /// Writes the call that passes the classes of failures that use up no attempt. A call that can
     /// be cancelled needs no other bound.
     fn uncounted(&self) -> Option<TokenStream> {
-        let own = self.args.uncounted.as_ref().map(|kinds| class_of(kinds));
+        let own = self.args.uncounted.as_ref().map(|kinds| class_of(kinds, &quote!(__retry)));
         let classes = match (self.args.policy.runtime_base(), own) {
             (Some(_), own) => {
                 let own = option(own);
@@ -188,10 +188,10 @@ impl Expansion<'_> {
 
 /// Returns whether any of the matchers applies to `error`.
 fn any_of(matchers: &[Matcher], typed: bool) -> TokenStream {
-    let kinds: Vec<Ident> = matchers.iter().cloned().filter_map(Matcher::into_kind).collect();
+    let kinds: Vec<Ident> = matchers.iter().filter_map(Matcher::kind).cloned().collect();
     let mut conditions = Vec::new();
     if !kinds.is_empty() {
-        let listed = class_of(&kinds);
+        let listed = class_of(&kinds, &quote!(__retry));
         conditions.push(quote!(class.intersects(#listed)));
     }
     for matcher in matchers {
@@ -216,16 +216,16 @@ fn any_of(matchers: &[Matcher], typed: bool) -> TokenStream {
     if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
 }
 
-/// The class of these kinds of failure.
-fn class_of(kinds: &[Ident]) -> TokenStream {
+/// The class of these kinds of failure, where `private` is the module of the runtime.
+pub(crate) fn class_of(kinds: &[Ident], private: &TokenStream) -> TokenStream {
     let classes = kinds.iter().map(|kind| {
         let class = Ident::new(&kind.to_string().to_uppercase(), Span::mixed_site());
-        quote!(__retry::Class::#class)
+        quote!(#private::Class::#class)
     });
     let classes: Vec<TokenStream> = classes.collect();
     match classes.split_first() {
         Some((first, rest)) => quote!(#first #(.union(#rest))*),
-        None => quote!(__retry::Class::empty()),
+        None => quote!(#private::Class::empty()),
     }
 }
 

@@ -7,6 +7,7 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::{Ident, ReturnType, Signature, Token, Type};
 
 use crate::function::Function;
+use crate::tokens::hygiene::braces;
 
 /// The attempt, and how it was written.
 pub(crate) struct Block {
@@ -93,9 +94,7 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
             while !(input.is_empty() || is_last_comma(input)) {
                 expression.extend(input.parse::<TokenTree>().map(ToTokens::into_token_stream));
             }
-            let mut body = Group::new(Delimiter::Brace, expression);
-            body.set_span(place);
-            body
+            braces(expression, place)
         }
         _ => return Err(input.error(FORMS)),
     };
@@ -155,8 +154,7 @@ impl Block {
         let Self { asyncness, movement, output, .. } = self;
         // At the user's words: the place is in the name of an async block's type, and the compiler
         // names the variables that the block captures.
-        let mut block = Group::new(Delimiter::Brace, code.clone());
-        block.set_span(self.start());
+        let block = braces(code.clone(), self.start());
         match asyncness {
             Some(_) => quote!({ #import __retry::NotAwaited::new(#asyncness #movement #block) }),
             None => {

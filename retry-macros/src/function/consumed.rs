@@ -59,7 +59,7 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
         match group.delimiter() {
             Delimiter::Parenthesis if calls(before) => passed(group, found),
             Delimiter::Brace if is_word(before, "move") => captured(group.stream(), found),
-            Delimiter::Brace if begins_with_a_capital(before) => fields(group, found),
+            Delimiter::Brace if begins_with_a_capital(before) => passed(group, found),
             // `for item in items { … }`
             Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
                 found(slice::from_ref(&tokens[at - 1]));
@@ -72,25 +72,17 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     }
 }
 
-/// Calls `found` with each place among these arguments.
-fn passed(arguments: &Group, found: &mut dyn FnMut(&[TokenTree])) {
-    let inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
-    let items = inside.split(|token| is_punct(Some(token), ','));
-    items.filter(|item| is_place(item)).for_each(found);
-}
-
-/// Calls `found` with each variable that is a field of this struct, or the value of this block.
-fn fields(inside: &Group, found: &mut dyn FnMut(&[TokenTree])) {
-    let inside: Vec<TokenTree> = inside.stream().into_iter().collect();
+/// Calls `found` with each place among these arguments, or fields of a struct, or that is the value
+/// of this block.
+fn passed(group: &Group, found: &mut dyn FnMut(&[TokenTree])) {
+    let inside: Vec<TokenTree> = group.stream().into_iter().collect();
     for item in inside.split(|token| is_punct(Some(token), ',')) {
-        match item {
-            [value @ TokenTree::Ident(_)] => found(slice::from_ref(value)),
-            [TokenTree::Ident(_), colon, value @ TokenTree::Ident(_)]
-                if is_punct(Some(colon), ':') =>
-            {
-                found(slice::from_ref(value));
-            }
-            _ => {}
+        let value = match item {
+            [TokenTree::Ident(_), colon, value @ ..] if is_punct(Some(colon), ':') => value,
+            value => value,
+        };
+        if is_place(value) {
+            found(value);
         }
     }
 }

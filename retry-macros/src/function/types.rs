@@ -111,19 +111,7 @@ pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
 
 /// `Result<T, E>` for a declared `Result<T, RetryError<E>>`: the type as which the body is checked.
 pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
-    let error = only_argument(error_of(ty)?, "RetryError")?;
-    let Type::Path(path) = peel_type(ty) else { return None };
-    let mut path = path.clone();
-    let PathArguments::AngleBracketed(arguments) = &mut path.path.segments.last_mut()?.arguments
-    else {
-        return None;
-    };
-    let mut types = arguments.args.iter_mut().filter_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    });
-    *types.nth(1)? = error.clone();
-    Some(Type::Path(path))
+    with_error(ty, only_argument(error_of(ty)?, "RetryError")?)
 }
 
 /// The error `E` of an attempt, if a closure says it: `|error: RetryError<E>| …`.
@@ -141,7 +129,7 @@ pub(crate) fn with_error(ty: &Type, error: &Type) -> Option<Type> {
         value @ Type::Infer(_) => value,
         ty => type_arguments(segment(ty, "Result")?).next()?,
     };
-    Some(Type::Verbatim(quote!(::core::result::Result<#value, #error>)))
+    Some(syn::parse_quote!(::core::result::Result<#value, #error>))
 }
 
 /// The type without surrounding parentheses and invisible groups.

@@ -18,11 +18,6 @@ use crate::value::runtime::Scope;
 use crate::value::{self, Tokens, Value};
 
 /// The value of `backoff =`.
-pub(crate) struct BackoffArg {
-    pub(crate) tokens: TokenStream,
-    pub(crate) kind: BackoffKind,
-}
-
 pub(crate) enum BackoffKind {
     Fixed,
     Linear(Value<Duration>),
@@ -117,12 +112,12 @@ fn is_runtime(delays: &[Value<Duration>]) -> bool {
 /// The names of the backoffs.
 pub(crate) const NAMES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
 
-/// Parses what follows `backoff =`.
+/// Parses what follows `backoff =`, and returns the value with its tokens.
 pub(crate) fn read(
     input: ParseStream,
     scope: &mut Scope,
     errors: &mut Errors,
-) -> syn::Result<BackoffArg> {
+) -> syn::Result<(BackoffKind, TokenStream)> {
     let start = input.fork();
     let ahead = input.fork();
     if let Ok(expr) = ahead.parse::<Expr>() {
@@ -131,8 +126,7 @@ pub(crate) fn read(
         if let (false, Some(inside)) = (is_curve, scope.runtime(&expr).cloned()) {
             let local = scope.read("backoff", &inside);
             input.advance_to(&ahead);
-            let tokens = expr.into_token_stream();
-            return Ok(BackoffArg { tokens, kind: BackoffKind::Runtime(local) });
+            return Ok((BackoffKind::Runtime(local), expr.into_token_stream()));
         }
     }
     let name = grammar::name(input, "expected the name of a curve, such as `exponential`")?;
@@ -203,7 +197,7 @@ pub(crate) fn read(
         ("fixed", _) => BackoffKind::Fixed,
         _ => BackoffKind::Fibonacci,
     };
-    Ok(BackoffArg { tokens, kind })
+    Ok((kind, tokens))
 }
 
 /// Parses the one setting of a backoff: `increment = …` or `base = …`.

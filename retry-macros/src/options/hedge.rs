@@ -5,33 +5,13 @@ use core::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::Bound;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, each, set_twice};
-use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
-use crate::value::{self, Tokens, Value};
-
-/// The value of `hedge`.
-pub(crate) struct HedgeArg {
-    /// As written.
-    pub(crate) tokens: TokenStream,
-    /// The source of the delay; `None` if attempts are never hedged, even if the policy has a hedge.
-    pub(crate) delay: Option<HedgeDelay>,
-    /// Set if the policy's delay applies.
-    pub(crate) is_inherited: bool,
-    /// The delay and how many hedges there may be, if both are known at expansion.
-    pub(crate) known: Option<(Bound, Option<u32>)>,
-    /// The variable that holds the delay, if it is known only at runtime.
-    pub(crate) runtime: Option<Ident>,
-    /// The largest number of hedges, as written.
-    pub(crate) max: Option<TokenStream>,
-    /// The calls that set it in a policy.
-    pub(crate) calls: TokenStream,
-}
+use crate::value::{self, Value};
 
 /// The source of the delay after which attempts are hedged.
 #[derive(Clone, Copy)]
@@ -42,7 +22,7 @@ pub(crate) enum HedgeDelay {
 }
 
 /// The delay before a hedge.
-enum After {
+pub(crate) enum After {
     /// The delay in the value of `policy`, which alone determines it.
     Policy,
     Never,
@@ -51,41 +31,8 @@ enum After {
     Percentile(u32),
 }
 
-impl HedgeArg {
-    fn new(tokens: TokenStream, after: After, max: Option<&Value<u32>>) -> Self {
-        let is_inherited = matches!(after, After::Policy);
-        let mut runtime = None;
-        let (delay, bound, mut calls) = match after {
-            After::Policy => (Some(HedgeDelay::Policy), None, TokenStream::new()),
-            After::Percentile(percent) => {
-                let calls = quote!(.with_hedge(__retry::Bound::None));
-                (Some(HedgeDelay::Percentile(percent)), Some(Bound::None), calls)
-            }
-            After::Never => {
-                (None, Some(Bound::Unlimited), quote!(.with_hedge(__retry::Bound::Unlimited)))
-            }
-            After::Time(time) => {
-                let value = Tokens(&time);
-                let calls = match time.runtime {
-                    Some(_) => quote!(.with_hedge(#value)),
-                    None => quote!(.hedge(#value)),
-                };
-                runtime.clone_from(&time.runtime);
-                (Some(HedgeDelay::Policy), time.known.map(Bound::Limited), calls)
-            }
-        };
-        let known = match max {
-            Some(max) => bound.zip(max.known.map(Some)),
-            None => bound.zip(Some(None)),
-        };
-        if let Some(max) = max {
-            let max = Tokens(max);
-            calls.extend(quote!(.max_hedges(#max)));
-        }
-        let max = max.map(ToTokens::to_token_stream);
-        Self { tokens, delay, is_inherited, known, runtime, max, calls }
-    }
-}
+/// All that was written, the delay, and the largest number of hedges.
+type HedgeArg = (TokenStream, After, Option<Value<u32>>);
 
 /// Parses what follows `hedge`, if anything.
 pub(crate) fn read(
@@ -95,12 +42,12 @@ pub(crate) fn read(
     errors: &mut Errors,
 ) -> syn::Result<HedgeArg> {
     if input.is_empty() || input.peek(Token![,]) {
-        return Ok(HedgeArg::new(name.to_token_stream(), After::Policy, None));
+        return Ok((name.to_token_stream(), After::Policy, None));
     }
     if !input.peek(token::Paren) {
         let expr = assigned(name, input, "\"200ms\"")?;
         let tokens = expr.to_token_stream();
-        return Ok(HedgeArg::new(tokens, after(expr, scope)?, None));
+        return Ok((tokens, after(expr, scope)?, None));
     }
     let content;
     parenthesized!(content in input);
@@ -114,9 +61,9 @@ pub(crate) fn read(
         read
     });
     match time {
-        Some(after) => Ok(HedgeArg::new(tokens, after, max.as_ref())),
+        Some(after) => Ok((tokens, after, max)),
         // Reported already.
-        None if failed => Ok(HedgeArg::new(tokens, After::Never, None)),
+        None if failed => Ok((tokens, After::Never, None)),
         None => Err(syn::Error::new(
             name.span(),
             "`hedge` needs the time after which another attempt joins one that has not answered: \

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{Field, Jitter, duration};
+use retry_rules::{Field, Fields, Jitter, duration};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, token};
 
@@ -13,11 +13,6 @@ use crate::value::runtime::Scope;
 use crate::value::{self, Literal as _, Tokens, Value};
 
 /// The value of `jitter`.
-pub(crate) struct JitterArg {
-    pub(crate) tokens: TokenStream,
-    pub(crate) kind: JitterKind,
-}
-
 pub(crate) enum JitterKind {
     Named(Jitter),
     Factor(Value<f64>),
@@ -46,8 +41,13 @@ impl JitterKind {
     }
 
     /// Returns whether the factor is known only at runtime.
-    pub(crate) fn is_runtime(&self) -> bool {
-        matches!(self, Self::Factor(factor) | Self::Up(factor) if factor.runtime.is_some())
+    pub(crate) fn runtime(&self) -> Fields {
+        match self {
+            Self::Factor(factor) | Self::Up(factor) if factor.runtime.is_some() => {
+                Fields::NONE.with(Field::JitterFactor)
+            }
+            _ => Fields::NONE,
+        }
     }
 
     /// The jitter as an expression in the expansion.
@@ -116,7 +116,11 @@ fn meant(expr: &Expr, is_upwards: bool) -> Option<String> {
 }
 
 /// Parses what follows `jitter`, if anything.
-pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::Result<JitterArg> {
+pub(crate) fn read(
+    name: &Ident,
+    scope: &mut Scope,
+    input: ParseStream,
+) -> syn::Result<(JitterKind, TokenStream)> {
     let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated`, `jitter = up(0.3)`, `jitter = \"0ms..250ms\"` or `jitter = none`";
 
     if !input.peek(Token![=]) {
@@ -125,7 +129,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
             let message = format!("write `jitter = {inside}`; the forms are {listed}");
             return Err(error(name, message));
         }
-        return Ok(JitterArg { tokens: quote!(#name), kind: JitterKind::Named(Jitter::DEFAULT) });
+        return Ok((JitterKind::Named(Jitter::DEFAULT), quote!(#name)));
     }
     let expr = assigned(name, input, "0.25")?;
     let tokens = quote!(#expr);
@@ -135,7 +139,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
         return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {name}`")));
     }
     if let Some(kind) = up(&expr, scope)? {
-        return Ok(JitterArg { tokens, kind });
+        return Ok((kind, tokens));
     }
     let word = value::word(&expr).filter(|word| !scope.knows(word));
     let kind = match word.as_deref() {
@@ -149,7 +153,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
         None => {
             if let Some(range) = value::text(&expr).and_then(|text| Jitter::parse_range(&text)) {
                 let jitter = range.map_err(|why| error(&expr, why))?;
-                return Ok(JitterArg { tokens, kind: JitterKind::Named(jitter) });
+                return Ok((JitterKind::Named(jitter), tokens));
             }
             if let Some(meant) = meant(&expr, false) {
                 return Err(error(&expr, meant));
@@ -164,5 +168,5 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
             JitterKind::Factor(scope.value("number", expr, read)?)
         }
     };
-    Ok(JitterArg { tokens, kind })
+    Ok((kind, tokens))
 }

@@ -30,7 +30,7 @@ pub(crate) enum Matcher {
 
 impl Matcher {
     /// Returns the word of a kind of failure.
-    pub(crate) fn into_kind(self) -> Option<Ident> {
+    pub(crate) const fn kind(&self) -> Option<&Ident> {
         if let Self::Class(kind) = self { Some(kind) } else { None }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn list(
         }
         Ok(())
     });
-    let listed = |word: &str| matchers.iter().find_map(|matcher| class_named(matcher, word));
+    let listed = |word: &str| matchers.iter().filter_map(Matcher::kind).find(|kind| *kind == word);
     for pair in covered(|word| listed(word).is_some()) {
         errors.at(listed(pair.inner), pair);
     }
@@ -131,22 +131,14 @@ pub(crate) fn list(
 
 /// Checks that each of the `uncounted` kinds is retried, if `retry_on` lists only kinds.
 pub(crate) fn check_retried(uncounted: &[Ident], retry_on: &[Matcher], errors: &mut Errors) {
-    if !retry_on.iter().all(|matcher| matches!(matcher, Matcher::Class(_))) {
+    if !retry_on.iter().all(|matcher| matcher.kind().is_some()) {
         return;
     }
-    let lists = |word: &str| retry_on.iter().any(|matcher| class_named(matcher, word).is_some());
+    let lists = |word: &str| retry_on.iter().filter_map(Matcher::kind).any(|kind| kind == word);
     for kind in uncounted {
         if let Some(message) = never_retried(&kind.to_string(), lists) {
             errors.at(kind, message);
         }
-    }
-}
-
-/// The word of this class, if the matcher is it.
-fn class_named<'m>(matcher: &'m Matcher, wanted: &str) -> Option<&'m Ident> {
-    match matcher {
-        Matcher::Class(name) if name == wanted => Some(name),
-        _ => None,
     }
 }
 

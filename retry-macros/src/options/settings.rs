@@ -9,7 +9,7 @@ use syn::parse::ParseStream;
 use syn::{Expr, Ident};
 
 use crate::options::backoff;
-use crate::options::hedge::{self, HedgeDelay};
+use crate::options::hedge::{self, After, HedgeDelay};
 use crate::options::jitter;
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, equals, up_to_comma};
@@ -72,22 +72,17 @@ fn read<C: Copy + 'static>(
         }
         Kind::Backoff(set) => {
             equals(name, input, example)?;
-            let backoff = backoff::read(input, scope, errors)?;
-            let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
-            let (list, runtime) = (backoff.kind.delays(), backoff.kind.runtime());
-            let call = Call::Value(backoff.kind.expression());
-            Written { part, list, runtime, ..Written::new(&backoff.tokens, set, call) }
+            let (backoff, tokens) = backoff::read(input, scope, errors)?;
+            let (set, part) = (known(backoff.known(), set), backoff.part());
+            let (list, runtime) = (backoff.delays(), backoff.runtime());
+            let call = Call::Value(backoff.expression());
+            Written { part, list, runtime, ..Written::new(&tokens, set, call) }
         }
         Kind::Jitter(set) => {
-            let jitter = jitter::read(name, scope, input)?;
-            let (set, part) = (known(jitter.kind.known(), set), jitter.kind.part());
-            let runtime = if jitter.kind.is_runtime() {
-                Fields::NONE.with(Field::JitterFactor)
-            } else {
-                Fields::NONE
-            };
-            let call = Call::Value(jitter.kind.expression());
-            Written { part, runtime, ..Written::new(&jitter.tokens, set, call) }
+            let (jitter, tokens) = jitter::read(name, scope, input)?;
+            let (set, part) = (known(jitter.known(), set), jitter.part());
+            let call = Call::Value(jitter.expression());
+            Written { part, runtime: jitter.runtime(), ..Written::new(&tokens, set, call) }
         }
         Kind::HalfOpen(set) => {
             equals(name, input, example)?;
@@ -111,21 +106,53 @@ fn read<C: Copy + 'static>(
             let call = Call::Other(quote!(.#method(#on)));
             Written::new(&written, known(Some(on), set), call)
         }
-        Kind::Hedge(set) => {
-            let hedge = hedge::read(name, input, scope, errors)?;
-            // The rules would miss the delay of a percentile, which no policy holds.
-            let by_percentile = matches!(hedge.delay, Some(HedgeDelay::Percentile(_)));
-            let max = hedge.max.filter(|_| !by_percentile);
-            Written {
-                part: max.map(|max| (Field::MaxHedges, max)),
-                runtime: if hedge.runtime.is_some() { field } else { Fields::NONE },
-                limit: hedge.runtime,
-                hedge_delay: hedge.delay,
-                is_inherited: hedge.is_inherited,
-                ..Written::new(&hedge.tokens, known(hedge.known, set), Call::Other(hedge.calls))
-            }
-        }
+        Kind::Hedge(set) => hedge(set, name, input, scope, errors)?,
     })
+}
+
+/// Parses what follows `hedge`; `set` sets the delay and how many hedges there may be.
+fn hedge<C: 'static>(
+    set: fn(C, (Bound, Option<u32>)) -> C,
+    name: &Ident,
+    input: ParseStream,
+    scope: &mut Scope,
+    errors: &mut Errors,
+) -> syn::Result<Written<C>> {
+    let (tokens, after, max) = hedge::read(name, input, scope, errors)?;
+    let is_inherited = matches!(after, After::Policy);
+    let (mut limit, mut part) =
+        (None, max.as_ref().map(|max| (Field::MaxHedges, max.to_token_stream())));
+    let (hedge_delay, bound, mut calls) = match after {
+        After::Policy => (Some(HedgeDelay::Policy), None, TokenStream::new()),
+        After::Percentile(percent) => {
+            part = None;
+            let calls = quote!(.with_hedge(__retry::Bound::None));
+            (Some(HedgeDelay::Percentile(percent)), Some(Bound::None), calls)
+        }
+        After::Never => {
+            (None, Some(Bound::Unlimited), quote!(.with_hedge(__retry::Bound::Unlimited)))
+        }
+        After::Time(time) => {
+            let value = Tokens(&time);
+            let calls = match time.runtime {
+                Some(_) => quote!(.with_hedge(#value)),
+                None => quote!(.hedge(#value)),
+            };
+            limit.clone_from(&time.runtime);
+            (Some(HedgeDelay::Policy), time.known.map(Bound::Limited), calls)
+        }
+    };
+    let values = match &max {
+        Some(max) => bound.zip(max.known.map(Some)),
+        None => bound.zip(Some(None)),
+    };
+    if let Some(max) = &max {
+        let max = Tokens(max);
+        calls.extend(quote!(.max_hedges(#max)));
+    }
+    let runtime = if limit.is_some() { Fields::NONE.with(Field::Hedge) } else { Fields::NONE };
+    let whole = Written::new(&tokens, known(values, set), Call::Other(calls));
+    Ok(Written { part, runtime, limit, hedge_delay, is_inherited, ..whole })
 }
 
 /// Parses a number of failures or calls.

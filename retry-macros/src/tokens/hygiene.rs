@@ -12,6 +12,13 @@ pub(crate) use quote;
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 
+/// The tokens in braces, at this place.
+pub(crate) fn braces(tokens: TokenStream, place: Span) -> Group {
+    let mut group = Group::new(Delimiter::Brace, tokens);
+    group.set_span(place);
+    group
+}
+
 /// The first and the last span of something that the user wrote. Spans cannot be joined on a stable
 /// compiler, so a generated expression has to begin and end with these.
 #[derive(Clone, Copy)]

@@ -253,22 +253,18 @@ pub(super) fn krate(option: &mut Reading<'_>) -> syn::Result<Path> {
     option.input.call(Path::parse_mod_style).map_err(|_| at_next(option.input, missing))
 }
 
-pub(super) fn cloned(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
-    argument_names(option, "the arguments that the body consumes or changes")
-}
-
-pub(super) fn carried(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
-    argument_names(option, "the `mut` arguments that the next attempt goes on with")
-}
-
-/// Parses the names in parentheses after `clone` or `carry`.
-fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>> {
+/// Parses the names of arguments, of `clone` or `carry`.
+pub(super) fn argument_names(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
     let Reading { name, example, input, .. } = option;
-    let content = grammar::parentheses(input)
-        .ok_or_else(|| error(name, format!("`{name}` names {meaning}, as in `{name}{example}`")))?;
-    let names = content.parse_terminated(Ident::parse_any, Token![,]).map_err(|wrong| {
-        let message = format!("`{name}` takes the names of arguments, as in `{name}{example}`");
-        syn::Error::new(wrong.span(), message)
-    })?;
+    let which = if *name == "clone" {
+        "that the body consumes or changes"
+    } else {
+        "declared `mut` that the next attempt goes on with"
+    };
+    let message =
+        format!("`{name}` takes the names of the arguments {which}, as in `{name}{example}`");
+    let content = grammar::parentheses(input).ok_or_else(|| error(*name, &message))?;
+    let names = content.parse_terminated(Ident::parse_any, Token![,]);
+    let names = names.map_err(|wrong| syn::Error::new(wrong.span(), message))?;
     Ok(names.into_iter().collect())
 }

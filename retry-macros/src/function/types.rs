@@ -2,9 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{
-    Expr, GenericArgument, Pat, Path, PathArguments, PathSegment, Token, Type, TypeParamBound,
-};
+use syn::{Expr, GenericArgument, Pat, PathArguments, PathSegment, Token, Type, TypeParamBound};
 
 use crate::tokens::search::{any_token, is_punct, is_word};
 
@@ -159,20 +157,19 @@ pub(crate) fn erase_impl_trait(ty: &mut Type) {
         Type::Array(array) => erase_impl_trait(&mut array.elem),
         Type::Slice(slice) => erase_impl_trait(&mut slice.elem),
         Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(erase_impl_trait),
-        Type::Path(path) => erase_in_path(&mut path.path),
-        _ => {}
-    }
-}
-
-fn erase_in_path(path: &mut Path) {
-    for segment in &mut path.segments {
-        if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
-            for argument in &mut arguments.args {
-                if let GenericArgument::Type(ty) = argument {
-                    erase_impl_trait(ty);
+        Type::Path(path) => {
+            for segment in &mut path.path.segments {
+                let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else {
+                    continue;
+                };
+                for argument in &mut arguments.args {
+                    if let GenericArgument::Type(ty) = argument {
+                        erase_impl_trait(ty);
+                    }
                 }
             }
         }
+        _ => {}
     }
 }
 

@@ -8,7 +8,7 @@ use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
-use syn::{Expr, Ident, Token, parenthesized, token};
+use syn::{Expr, Ident, Token, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, each, up_to_comma};
@@ -118,7 +118,7 @@ pub(crate) fn read(
     scope: &mut Scope,
     errors: &mut Errors,
 ) -> syn::Result<(BackoffKind, TokenStream)> {
-    let start = input.fork();
+    let tokens = up_to_comma(input);
     let ahead = input.fork();
     if let Ok(expr) = ahead.parse::<Expr>() {
         let first = input.cursor().ident();
@@ -126,7 +126,7 @@ pub(crate) fn read(
         if let (false, Some(inside)) = (is_curve, scope.runtime(&expr).cloned()) {
             let local = scope.read("backoff", &inside);
             input.advance_to(&ahead);
-            return Ok((BackoffKind::Runtime(local), expr.into_token_stream()));
+            return Ok((BackoffKind::Runtime(local), tokens));
         }
     }
     let name = grammar::name(input, "expected the name of a curve, such as `exponential`")?;
@@ -134,23 +134,13 @@ pub(crate) fn read(
     if !NAMES.contains(&word.as_str()) {
         return Err(error(name, grammar::unknown("backoff", &word, &NAMES)));
     }
-    let arguments = if input.peek(token::Paren) {
-        let content;
-        parenthesized!(content in input);
-        Some(content)
-    } else {
-        None
-    };
+    let arguments = grammar::parentheses(input);
     if input.peek(Token![.]) {
         let rest = up_to_comma(input);
         let message = "a curve has no methods: its setting is in parentheses, as in \
                        `exponential(base = 2.0)`, and `max_delay = \"30s\"` beside it caps its waits";
         return Err(error(rest, message));
     }
-    let tokens: TokenStream = {
-        let count = if arguments.is_some() { 2 } else { 1 };
-        start.cursor().token_stream().into_iter().take(count).collect()
-    };
     let setting = |key, example| match &arguments {
         Some(content) => setting(content, &name, key, example),
         None => Ok(None),
@@ -164,8 +154,15 @@ pub(crate) fn read(
                 format!("the delays are not in brackets: write `backoff = custom({delays})`");
             return Err(error(list, message));
         }
-        ("custom", Some(content)) if !content.is_empty() => delays(content, scope, errors),
-        ("custom", _) => {
+        ("custom", Some(content)) => {
+            let mut delays = Vec::new();
+            each(content, errors, |content, _| {
+                delays.push(scope.value("delay", content.parse()?, value::duration)?);
+                Ok(())
+            });
+            BackoffKind::Custom(delays)
+        }
+        ("custom", None) => {
             return Err(error(
                 name,
                 "a custom backoff needs delays: write `backoff = custom(\"500ms\", \"1s\")`",
@@ -187,7 +184,7 @@ pub(crate) fn read(
             let base = base.map(|base| scope.value("number", base, read));
             BackoffKind::Exponential(base.transpose()?)
         }
-        (_, Some(content)) if !content.is_empty() => {
+        (_, Some(content)) => {
             let wait = if word == "fixed" { "wait" } else { "first wait" };
             return Err(error(
                 content.cursor().token_stream(),
@@ -207,9 +204,6 @@ fn setting(
     key: &str,
     example: &str,
 ) -> syn::Result<Option<Expr>> {
-    if content.is_empty() {
-        return Ok(None);
-    }
     let message =
         format!("`{curve}` has one setting: write `backoff = {curve}({key} = {example})`");
     let all = content.cursor().token_stream();
@@ -220,13 +214,4 @@ fn setting(
     let expr = assigned(&name, content, example)?;
     grammar::last(content, message)?;
     Ok(Some(expr))
-}
-
-fn delays(content: ParseStream, scope: &mut Scope, errors: &mut Errors) -> BackoffKind {
-    let mut delays = Vec::new();
-    each(content, errors, |content, _| {
-        delays.push(scope.value("delay", content.parse()?, value::duration)?);
-        Ok(())
-    });
-    BackoffKind::Custom(delays)
 }

@@ -57,11 +57,7 @@ fn read(
     let name = grammar::name(input, expected)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
-        if input.is_empty()
-            || input.peek(Token![,])
-            || input.peek(Token![.])
-            || input.peek(Token![::])
-        {
+        if input.peek(Token![::]) || !(input.peek(Token![=]) || input.peek(Token![:])) {
             return Err(syn::Error::new(
                 name.span(),
                 "an inline breaker lists its settings, as in `breaker(failure_threshold = 5)`; a \

@@ -205,11 +205,23 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     let content = grammar::parentheses(input)
         .ok_or_else(|| error(&name, format!("`{word}` needs an argument, as in `{example}`")))?;
     let matcher = match word.as_str() {
-        "pattern" => pattern(&content)?,
-        "matches" => Matcher::Matches {
-            pattern: pattern_of_error(Pat::parse_multi_with_leading_vert(&content)?)?,
-            guard: content.parse::<Option<Token![if]>>()?.map(|_| content.parse()).transpose()?,
-        },
+        "pattern" => {
+            let message = "a pattern must be a string literal, so that it can be checked at compile \
+                           time, as in `pattern(\"(?i)try again\")`";
+            let text = content.parse().map_err(|wrong| syn::Error::new(wrong.span(), message))?;
+            check_pattern(&text)?;
+            Matcher::Pattern(text)
+        }
+        "matches" => {
+            let pattern = Pat::parse_multi_with_leading_vert(&content)?;
+            if is_of_result(&pattern) {
+                let message = "`matches` tests the error itself, not the `Result`: write what is in \
+                               `Err(…)` alone; a value is tested by `ok(|value| …)`";
+                return Err(error(pattern, message));
+            }
+            let guard = content.parse::<Option<Token![if]>>()?;
+            Matcher::Matches { pattern, guard: guard.map(|_| content.parse()).transpose()? }
+        }
         "when" => Matcher::When(content.parse()?),
         _ => Matcher::Ok(content.parse()?),
     };
@@ -217,33 +229,16 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     Ok(matcher)
 }
 
-/// Rejects the pattern of a `Result`, in place of one of the error itself.
-fn pattern_of_error(pattern: Pat) -> syn::Result<Pat> {
-    let message = if let Some(inside) = inside_of(&pattern, "Err") {
-        format!("`matches` tests the error itself, not the `Result`: write `{inside}`")
-    } else if inside_of(&pattern, "Ok").is_some() {
-        "`matches` tests the error: a value is tested by `ok(|value| …)`".to_owned()
-    } else {
-        return Ok(pattern);
-    };
-    Err(error(pattern, message))
-}
-
-/// The pattern inside of a `variant` of `Result`, if each alternative is one.
-fn inside_of(pattern: &Pat, variant: &str) -> Option<String> {
+/// Returns whether the pattern is one of a `Result`.
+fn is_of_result(pattern: &Pat) -> bool {
     match pattern {
-        Pat::Or(or) => {
-            let inside = or.cases.iter().map(|case| inside_of(case, variant));
-            inside.collect::<Option<Vec<_>>>().map(|inside| inside.join(" | "))
-        }
-        Pat::Reference(reference) => inside_of(&reference.pat, variant),
+        Pat::Or(or) => or.cases.iter().all(is_of_result),
+        Pat::Reference(reference) => is_of_result(&reference.pat),
         Pat::TupleStruct(result) => {
-            let path = result.path.segments.iter().map(|segment| segment.ident.to_string());
-            let path: Vec<String> = path.collect();
-            let is_variant = path == [variant] || path == ["Result", variant];
-            is_variant.then(|| short_text(&result.elems))
+            let path = short_text(&result.path);
+            matches!(&*path, "Err" | "Ok" | "Result::Err" | "Result::Ok")
         }
-        _ => None,
+        _ => false,
     }
 }
 
@@ -311,19 +306,6 @@ fn of_a_status(kind: Option<&str>) -> String {
 /// Returns whether this is the word for a kind of failure.
 fn is_kind(word: &str) -> bool {
     word == "transient" || CLASSES.contains(&word)
-}
-
-fn pattern(input: ParseStream) -> syn::Result<Matcher> {
-    let Ok(text) = input.parse::<LitStr>() else {
-        let rest: TokenStream = input.parse()?;
-        return Err(error(
-            rest,
-            "a pattern must be a string literal, so that it can be checked at compile time, as in \
-             `pattern(\"(?i)try again\")`",
-        ));
-    };
-    check_pattern(&text)?;
-    Ok(Matcher::Pattern(text))
 }
 
 #[cfg(feature = "pattern")]

@@ -213,12 +213,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
             Matcher::Pattern(text)
         }
         "matches" => {
-            let pattern = Pat::parse_multi_with_leading_vert(&content)?;
-            if is_of_result(&pattern) {
-                let message = "`matches` tests the error itself, not the `Result`: write what is in \
-                               `Err(…)` alone; a value is tested by `ok(|value| …)`";
-                return Err(error(pattern, message));
-            }
+            let pattern = pattern_of_error(Pat::parse_multi_with_leading_vert(&content)?)?;
             let guard = content.parse::<Option<Token![if]>>()?;
             Matcher::Matches { pattern, guard: guard.map(|_| content.parse()).transpose()? }
         }
@@ -229,16 +224,32 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     Ok(matcher)
 }
 
-/// Returns whether the pattern is one of a `Result`.
-fn is_of_result(pattern: &Pat) -> bool {
+/// Rejects the pattern of a `Result`, in place of one of the error itself.
+fn pattern_of_error(pattern: Pat) -> syn::Result<Pat> {
+    let message = if let Some(inside) = inside_of(&pattern, "Err") {
+        format!("`matches` tests the error itself, not the `Result`: write `{inside}`")
+    } else if inside_of(&pattern, "Ok").is_some() {
+        "`matches` tests the error: a value is tested by `ok(|value| …)`".to_owned()
+    } else {
+        return Ok(pattern);
+    };
+    Err(error(pattern, message))
+}
+
+/// The pattern inside of a `variant` of `Result`, if each alternative is one.
+fn inside_of(pattern: &Pat, variant: &str) -> Option<String> {
     match pattern {
-        Pat::Or(or) => or.cases.iter().all(is_of_result),
-        Pat::Reference(reference) => is_of_result(&reference.pat),
+        Pat::Or(or) => {
+            let inside = or.cases.iter().map(|case| inside_of(case, variant));
+            inside.collect::<Option<Vec<_>>>().map(|inside| inside.join(" | "))
+        }
+        Pat::Reference(reference) => inside_of(&reference.pat, variant),
         Pat::TupleStruct(result) => {
             let path = short_text(&result.path);
-            matches!(&*path, "Err" | "Ok" | "Result::Err" | "Result::Ok")
+            let is_variant = path.strip_prefix("Result::").unwrap_or(&path) == variant;
+            is_variant.then(|| short_text(&result.elems))
         }
-        _ => false,
+        _ => None,
     }
 }
 

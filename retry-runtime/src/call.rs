@@ -1,6 +1,9 @@
 //! One call, from its first attempt to its end. [`session`] decides what happens after an attempt;
 //! the rest is what a call carries: its context, its timer, its last failure.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 pub(crate) mod attempt;
 pub(crate) mod attempt_limit;
 pub(crate) mod async_sleep;

@@ -103,9 +103,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A flag for the model checker, which readers cannot turn on.
 #![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]
-// Most types of expansions are public for the compiler alone, and nothing shows them. The list of the
-// public API has the `Debug` of the others.
-#![allow(missing_debug_implementations)]
 
 mod base;
 mod outcome;

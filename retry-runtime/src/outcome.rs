@@ -3,6 +3,9 @@
 //! Each question that an expansion asks of a return type is a small trait of its own, so that the
 //! error for a type that cannot answer points at the user's own tokens.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 pub(crate) mod past_failure;
 pub(crate) mod ended;
 pub(crate) mod interrupted;

@@ -1,6 +1,9 @@
 //! The functions that expansions call. Not part of the public interface: it changes together with
 //! the macros, which have the same version.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::convert::Infallible;
 use core::future::Future;
 use core::ops::ControlFlow;

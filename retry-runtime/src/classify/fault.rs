@@ -1,5 +1,8 @@
 //! Errors of the closure API: their types are parameters, so a bound has to be named.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::error::Error;
 use core::fmt::Display;
 use std::borrow::Cow;

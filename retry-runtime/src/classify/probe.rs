@@ -14,6 +14,9 @@
 //! has to be named. Both produce a [`Classifier`], so nothing behind them depends on the error's
 //! type.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::any::type_name;
 use core::error::Error;
 use core::fmt::{self, Debug, Display};

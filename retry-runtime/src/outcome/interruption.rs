@@ -1,6 +1,9 @@
 //! The test of whether a return type can represent an attempt that timed out. Determined where the
 //! macro expands, by method resolution (see [`crate::classify::probe`]), rather than required.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::marker::PhantomData;
 
 use crate::outcome::Interruptible;

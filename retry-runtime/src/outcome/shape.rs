@@ -2,6 +2,9 @@
 //! determined where the macro expands, by method resolution (see [`crate::classify::probe`]): such
 //! a type stays as it is, any other becomes [`Plain`].
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use crate::outcome::{Missing, Outcome, Plain};
 
 /// The shape of a type.

@@ -1,6 +1,9 @@
 //! [`Decider`]: how a retrier reads errors, with the closures that it has for errors of one type;
 //! and what follows from a failure.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::fmt::Display;
 use core::ops::ControlFlow;
 use core::time::Duration;

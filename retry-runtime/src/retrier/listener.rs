@@ -1,6 +1,9 @@
 //! The closures of one call. A type of its own instead of a closure, so that the compiler reports a
 //! wrong closure once, and not again where the call is awaited.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use core::time::Duration;

@@ -1,6 +1,9 @@
 //! The operation that a call repeats: a closure, one that takes the context of its attempt, or one that
 //! passes state from attempt to attempt.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::future::Future;
 use core::task::{Context, Poll};
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! [`Rule`]: an entry of the list, and how an expansion makes one.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::error::Error;
 use core::marker::PhantomData;
 

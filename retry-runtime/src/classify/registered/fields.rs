@@ -1,5 +1,8 @@
 //! The values that the words of `#[classify( … )]` read from fields, and from the error itself.
 
+// Its types are public for expansions, and nothing shows them.
+#![allow(missing_debug_implementations)]
+
 use core::error::Error;
 use core::fmt::Display;
 use core::time::Duration;

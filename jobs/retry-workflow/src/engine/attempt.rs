@@ -371,7 +371,7 @@ impl AttemptRunner {
 
         if let Some(failure) = self.unfit(strikes, &payload) {
             let measured = Measured { resume_from, ..Measured::default() };
-            return self.failed(item, &payload, rounds, failure, measured).await;
+            return Box::pin(self.failed(item, &payload, rounds, failure, measured)).await;
         }
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
             && rounds.expired_by(self.item_retries.policy(), &self.worker).is_some()
@@ -446,7 +446,7 @@ impl AttemptRunner {
                 self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
-                self.failed(item, &payload, rounds, failure, measured).await
+                Box::pin(self.failed(item, &payload, rounds, failure, measured)).await
             }
         }
     }
@@ -693,9 +693,11 @@ fn stored(place: String) -> Option<Box<RawValue>> {
 }
 
 /// Returns the future's output, or its panic: one bad item must not end a job.
-pub(super) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+pub(super) fn catch_panic<F: Future>(
+    future: F,
+) -> impl Future<Output = Result<F::Output, Box<dyn Any + Send>>> {
     // A future that has panicked is dropped without being polled again.
-    AssertUnwindSafe(future).catch_unwind().await
+    AssertUnwindSafe(future).catch_unwind()
 }
 
 /// The failure of an item whose handler panicked.

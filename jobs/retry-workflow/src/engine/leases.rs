@@ -1,7 +1,7 @@
 //! [`Leases`]: the leases that a worker holds, queued until a handler works on them. They are
 //! released on drop.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -33,10 +33,10 @@ pub(super) struct Leases {
     ready_started: usize,
     /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,
-    /// Leases that a claim may still renew although they were given up: since the last claim began,
-    /// or by a settlement under way then. The last settlement's begin at `settling_from`.
-    settled: Vec<LeaseKey>,
-    settling_from: usize,
+    /// Leases that a claim may still renew although they were given up: by the settlements that
+    /// ended since the last claim began, and by the last settlement.
+    settled: HashSet<LeaseKey>,
+    settling: HashSet<LeaseKey>,
 }
 
 /// The lease of an item that a worker holds.
@@ -65,8 +65,8 @@ impl Leases {
             ready_bytes: 0,
             ready_started: 0,
             started: Vec::new(),
-            settled: Vec::new(),
-            settling_from: 0,
+            settled: HashSet::new(),
+            settling: HashSet::new(),
         }
     }
 
@@ -109,7 +109,9 @@ impl Leases {
     /// a settlement. Returns `false` for any other lease.
     pub(super) fn renew(&mut self, key: LeaseKey, is_started: bool, until: Timestamp) -> bool {
         let held = self.held.get_mut(&key.item).filter(|held| held.token == key.token);
-        let Some(held) = held else { return self.settled.contains(&key) };
+        let Some(held) = held else {
+            return self.settled.contains(&key) || self.settling.contains(&key);
+        };
         held.until = held.until.max(until);
         let ready = self.ready.iter_mut().find(|ready| ready.lease.key == key);
         if let Some(ready) = ready.filter(|ready| is_started && !ready.is_started) {
@@ -121,14 +123,15 @@ impl Leases {
 
     /// Notes that a claim begins, which sees the settlements that have ended.
     pub(super) fn claim_begins(&mut self, is_settling: bool) {
-        let seen = if is_settling { self.settling_from } else { self.settled.len() };
-        self.settled.drain(..seen);
-        self.settling_from = 0;
+        self.settled.clear();
+        if !is_settling {
+            self.settling.clear();
+        }
     }
 
     /// Notes that a settlement begins.
     pub(super) fn settlement_begins(&mut self) {
-        self.settling_from = self.settled.len();
+        self.settled.extend(self.settling.drain());
     }
 
     /// Drops an item that another worker has, or has had: the handler that works on it is ended.
@@ -243,7 +246,7 @@ impl Leases {
     pub(super) fn settle(&mut self, key: LeaseKey) {
         if self.held.get(&key.item).is_some_and(|held| held.token == key.token) {
             self.held.remove(&key.item);
-            self.settled.push(key);
+            self.settling.insert(key);
         }
     }
 

@@ -162,6 +162,7 @@ pub mod work {
     #[doc(hidden)]
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, ContentIds, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
+    pub use crate::engine::source::batch::Batch;
     pub use crate::engine::work::{
         AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome, postponement,
     };

@@ -368,7 +368,7 @@ impl<D: ReadsError> Workflow<D> {
     /// Items come from an iterator or a stream, and go into the store as they arrive. An item is
     /// identified by its content, or by its [`keyed`](crate::keyed) id: items that
     /// the store already has from an earlier process are not added or handled again. Use `keyed`
-    /// for an endless stream: ids by content keep about 24 bytes per item in memory. For a job that
+    /// for an endless stream: ids by content keep about 16 bytes per item in memory. For a job that
     /// runs every night, give each night a [`job_id`](Self::job_id): without it, an unfinished job
     /// of this name is continued, also one with items that were re-driven after its end.
     /// [`JobReport::already_done`] is the number of items that had succeeded in it before; if there

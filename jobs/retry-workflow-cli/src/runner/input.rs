@@ -13,12 +13,9 @@ use crate::file::input::read::Halt;
 use crate::file::input::{CheckedInput, InputReader, Pipe};
 use crate::file::{FileError, MapPlan};
 use retry_workflow::store::NewItem;
+use retry_workflow::work::Batch;
 use retry_workflow::{Source, WorkflowError};
 
-/// The largest number of items per batch.
-const BATCH: usize = 1_000;
-/// The largest number of payload bytes per batch, because items may be large.
-const BATCH_BYTES: usize = 1 << 20;
 /// The longest time that an item waits for others of its batch.
 const BATCH_TIME: Duration = Duration::from_millis(200);
 /// The number of batches that are read before the store has taken them.
@@ -38,24 +35,23 @@ pub(super) struct InputItems {
 /// The batch that is being read.
 #[derive(Default)]
 struct BegunBatch {
-    batch: Mutex<Batch>,
+    batch: Mutex<TimedBatch>,
     /// Notified when it gets its first item.
     has_items: Notify,
 }
 
 #[derive(Default)]
-struct Batch {
-    items: Vec<NewItem>,
-    bytes: usize,
+struct TimedBatch {
+    items: Batch,
     /// The time at which it is passed on, full or not.
     due: Option<Instant>,
     id_rule: Option<IdRule>,
 }
 
-impl Batch {
+impl TimedBatch {
     fn take(&mut self) -> Vec<NewItem> {
-        (self.bytes, self.due) = (0, None);
-        std::mem::take(&mut self.items)
+        self.due = None;
+        std::mem::take(&mut self.items).into_items().unwrap_or_default()
     }
 }
 
@@ -64,14 +60,12 @@ impl BegunBatch {
     fn add(&self, item: NewItem, id_rule: Option<IdRule>) -> Option<Vec<NewItem>> {
         let mut batch = self.batch.lock();
         batch.id_rule = id_rule;
-        batch.bytes += item.payload.len();
-        batch.items.push(item);
-        if batch.items.len() == 1 {
+        if batch.items.is_empty() {
             batch.due = Some(Instant::now() + BATCH_TIME);
             self.has_items.notify_one();
         }
-        let is_full = batch.items.len() >= BATCH || batch.bytes >= BATCH_BYTES;
-        is_full.then(|| batch.take())
+        batch.items.push(item);
+        batch.items.is_full().then(|| batch.take())
     }
 }
 

@@ -34,7 +34,7 @@ fn told(input: &str, map: &str, expected: &str) {
 fn ids_are_the_items_own_or_come_from_their_contents() {
     let any = "  agent_template: { shell: x }";
     assert_eq!(items(r#"[{"id": 7}, {"id": "b"}]"#, STEP).unwrap(), ["7", "b"]);
-    let hash = "d51421b3d1d9d8b9";
+    let hash = "7-d51421b3d1d9d8b9";
     assert_eq!(items(r#"[{"id": 7}, 5, 5]"#, any).unwrap(), [hash, "5", "5~2"]);
     assert_eq!(items(r#"["a b", {"id": 7}]"#, any).unwrap(), ["a b", hash]);
     assert_eq!(items("[]", STEP).unwrap(), [""; 0]);
@@ -576,7 +576,7 @@ fn filter_sort_offset_and_limit_apply_in_the_documented_order() {
     // Items that are filtered out are not checked, and do not count as equal ones.
     let input = r#"[{}, {"a": 1}, {"a": 0}, {"a": 1}, {"a": 0}]"#;
     let map = "  filter: a > 0\n  agent_template: { shell: \"x ${item.a}\" }";
-    assert_eq!(items(input, map).unwrap(), ["9c3e82dd6fcae8b1", "9c3e82dd6fcae8b1~2"]);
+    assert_eq!(items(input, map).unwrap(), ["1-9c3e82dd6fcae8b1", "1-9c3e82dd6fcae8b1~2"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! [`Source`]: where the items of a job come from while it runs.
 
+pub(crate) mod batch;
 pub(crate) mod input;
 
 use std::future::{Future, poll_fn};
@@ -9,15 +10,10 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 
 use crate::engine::items::{ContentIds, NextItem};
+use crate::engine::source::batch::Batch;
 use crate::engine::work::BoxFuture;
 use crate::item::record::{ItemState, NewItem};
 use crate::job::error::WorkflowError;
-
-/// The largest number of items enqueued at once. Ids by content are scattered over their index, of
-/// which each transaction writes most pages, however many items it adds.
-const BATCH: usize = 4_000;
-/// The largest size of their payloads, in bytes: items may be large.
-const BATCH_BYTES: usize = 4 << 20;
 
 /// A source of a job's items while it runs.
 ///
@@ -162,16 +158,13 @@ impl Source for StoredItems {
 /// Items that are all known, enqueued in batches.
 impl Source for std::vec::IntoIter<NewItem> {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
-        let mut bytes = 0;
-        let mut batch = Vec::new();
-        while batch.len() < BATCH
-            && bytes < BATCH_BYTES
+        let mut batch = Batch::default();
+        while !batch.is_full()
             && let Some(item) = self.next()
         {
-            bytes += item.payload.len();
             batch.push(item);
         }
-        Ok(if batch.is_empty() { None } else { Some(batch) })
+        Ok(batch.into_items())
     }
 }
 
@@ -208,11 +201,9 @@ where
     N: FnMut(&mut Context<'_>) -> NextItem<I> + Send,
 {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
-        let mut batch = Vec::new();
-        let mut bytes = 0;
+        let mut batch = Batch::default();
         poll_fn(|cx| {
-            while !self.done && self.failed.is_none() && batch.len() < BATCH && bytes < BATCH_BYTES
-            {
+            while !self.done && self.failed.is_none() && !batch.is_full() {
                 match (self.next)(cx) {
                     Poll::Ready(Some((id, item))) => {
                         self.position += 1;
@@ -232,7 +223,6 @@ where
                             let value = serde_json::to_value(&item);
                             self.ids.next(&mut value.unwrap_or_else(|_| payload.as_str().into()))
                         });
-                        bytes += payload.len();
                         batch.push(NewItem::new(id, payload));
                     }
                     Poll::Ready(None) => self.done = true,
@@ -244,10 +234,8 @@ where
             Poll::Ready(())
         })
         .await;
-        if !batch.is_empty() {
-            return Ok(Some(batch));
-        }
-        self.failed.take().map_or(Ok(None), Err)
+        let items = batch.into_items();
+        if items.is_some() { Ok(items) } else { self.failed.take().map_or(Ok(None), Err) }
     }
 
     fn id_rule(&self) -> Option<String> {

@@ -16,7 +16,7 @@ const BYTES: usize = 4 << 20;
 pub struct Batch {
     items: Vec<NewItem>,
     bytes: usize,
-    /// How many ids come before the one that was added before them.
+    /// The number of ids that come before the one added before them.
     descents: usize,
 }
 
@@ -35,7 +35,7 @@ impl Batch {
 
     /// Returns whether it should be enqueued before it gets another item.
     pub fn is_full(&self) -> bool {
-        // Of ids in a random order, every second one does.
+        // Half of the ids do if their order is random.
         let is_scattered = self.descents > self.items.len() / 4;
         let most = if is_scattered { SCATTERED } else { ITEMS };
         self.items.len() >= most || self.bytes >= BYTES

@@ -149,7 +149,7 @@ impl BreakerConfig {
     /// assert_eq!(config.get_failure_threshold(), 5);
     /// assert_eq!(config.get_timeout(), Duration::from_secs(30));
     /// ```
-    pub const fn new() -> Self {
+    pub const fn new() -> Self /* then `.failure_threshold(5)` and the like, no `build()` */ {
         Self {
             failure_threshold: 5,
             is_threshold_set: false,

@@ -105,7 +105,7 @@ impl Policy {
     /// let s = Duration::from_secs;
     /// assert!(Policy::new().waits().eq([s(1), s(2)]));
     /// ```
-    pub const fn new() -> Self {
+    pub const fn new() -> Self /* then `.attempts(5)` and the like, without a `build()` */ {
         Self {
             attempts: Attempts::Limited(3),
             backoff: Backoff::DEFAULT,

@@ -45,7 +45,7 @@ impl QuotaConfig {
     /// # use retry_rules::QuotaConfig;
     /// assert_eq!(QuotaConfig::new().get_capacity(), 500);
     /// ```
-    pub const fn new() -> Self {
+    pub const fn new() -> Self /* then `.capacity(100)` and the like, without a `build()` */ {
         Self {
             capacity: 500,
             retry_cost: 5,

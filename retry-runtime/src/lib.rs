@@ -25,7 +25,8 @@
 //! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] } # for async functions
 //! ```
 //!
-//! The [`guide`] has a page for each task; [`guide::policies`] comes first. The repository has
+//! The [`guide`] has a page for each task; [`guide::policies`] comes first, and
+//! [`guide::compiler_errors`] says what to write in place of what rustc rejects. The repository has
 //! [examples], [a whole service], [tables for migrating] from other libraries, and the
 //! [changelog].
 //!
@@ -337,26 +338,50 @@ pub use site::stats::Stats;
 #[cfg(feature = "overrides")]
 pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sync};
 
-// Names that users of other libraries look for.
+/// Names that users of other libraries look for: aliases with a warning that says what to write.
+macro_rules! names_elsewhere {
+    ($($($name:ident)|+ = $here:ty, $write:literal;)*) => {$($(
+        #[doc(hidden)]
+        #[deprecated(note = $write)]
+        pub type $name = $here;
+    )+)*};
+}
+
+names_elsewhere! {
+    RetryPolicy | RetryOptions | BackoffBuilder = Policy, "write `retry_runtime::Policy`";
+    ExponentialBuilder | ExponentialBackoff = Policy,
+        "write `retry_runtime::Policy`, whose waits grow exponentially by default";
+    ConstantBuilder | FixedInterval = Policy, "write `Policy::new().backoff(Backoff::Fixed)`";
+    FibonacciBuilder | FibonacciBackoff = Policy,
+        "write `Policy::new().backoff(Backoff::Fibonacci)`";
+    BackoffType | DelayBackoffType = Backoff, "write `retry_runtime::Backoff`";
+    Retryable | Retry = Retrier, "write `Retrier::new(policy).run(closure).await`, or `#[retry]`";
+    BlockingRetryable = Retrier, "write `Retrier::new(policy).run_sync(closure)`";
+    RetryIf = Retrier, "write `Retrier::new(policy).when(condition).run(closure).await`";
+    CircuitBreakerConfig | CircuitBreakerBuilder | CircuitBreakerOptions = BreakerConfig,
+        "write `retry_runtime::BreakerConfig`";
+    Breaker | Recloser = CircuitBreaker, "write `retry_runtime::CircuitBreaker`";
+    CircuitState | BreakerState = State, "write `retry_runtime::State`";
+    RetryBudget | TokenBucket = RetryQuota, "write `retry_runtime::RetryQuota`";
+}
+
 #[doc(hidden)]
-#[deprecated(note = "write `retry_runtime::BreakerConfig`")]
-pub type CircuitBreakerConfig = BreakerConfig;
-#[doc(hidden)]
-#[deprecated(note = "write `retry_runtime::Policy`")]
-pub type RetryPolicy = Policy;
-#[doc(hidden)]
-#[deprecated(note = "write `retry_runtime::RetryQuota`")]
-pub type RetryBudget = RetryQuota;
-#[doc(hidden)]
-#[deprecated(note = "write `retry_runtime::Policy`, whose waits grow exponentially by default")]
-pub type ExponentialBuilder = Policy;
-#[doc(hidden)]
-#[deprecated(note = "write `Retrier::new(policy).run(closure).await`")]
-pub type Retryable = Retrier;
+#[cfg(feature = "tower")]
+#[deprecated(note = "write `retry_runtime::tower::RetryLayer`")]
+pub type RetryLayer<InferredFromCall> = tower::RetryLayer<retrier::Readable, InferredFromCall>;
+
 #[doc(hidden)]
 #[deprecated(note = "all names are at the root: write `use retry_runtime::retry;`")]
 pub mod prelude {
     pub use crate::*;
+}
+#[doc(hidden)]
+#[deprecated(note = "write `#[retry(breaker = DB)]`")]
+pub mod circuit_breaker {}
+#[doc(hidden)]
+#[allow(deprecated, reason = "only such names are in it")]
+pub mod strategy {
+    pub use crate::{ExponentialBackoff, FibonacciBackoff, FixedInterval};
 }
 
 #[cfg(feature = "macros")]

@@ -16,7 +16,7 @@ use crate::retrier::{AllSucceed, Readable, Retrier, RetryOnValue};
 /// Turns a service into a [`RetryService`] with one [`Retrier`], whose breaker and quota all
 /// services of this layer share.
 ///
-/// `Kind` is inferred where the service is called. In a struct, the service is a
+/// `InferredFromCall` is the kind of error that the service has where it is called. In a struct, the service is a
 /// `RetryService<S, ForError<E>>`, of a retrier with closures or [for one
 /// error](Retrier::for_error).
 ///
@@ -38,14 +38,14 @@ use crate::retrier::{AllSucceed, Readable, Retrier, RetryOnValue};
 /// # }
 /// ```
 #[must_use = "a layer does nothing until it wraps a service"]
-pub struct RetryLayer<D = Readable, Kind = (), R = AllSucceed, C = ByClone>
+pub struct RetryLayer<D = Readable, InferredFromCall = (), R = AllSucceed, C = ByClone>
 where
     D: 'static,
     R: 'static,
     C: 'static,
 {
     parts: Shared<Parts<D, R, C>>,
-    kind: PhantomData<fn() -> Kind>,
+    kind: PhantomData<fn() -> InferredFromCall>,
 }
 
 /// The parts of a layer.
@@ -55,7 +55,7 @@ pub(super) struct Parts<D, R, C> {
     pub(super) requests: C,
 }
 
-impl<D, Kind, R> RetryLayer<D, Kind, R> {
+impl<D, InferredFromCall, R> RetryLayer<D, InferredFromCall, R> {
     /// Creates a layer that retries errors as `retrier` does, and the responses that it
     /// [picks](Retrier::retry_on_value). A [`Policy`](crate::Policy) alone retries every error.
     ///

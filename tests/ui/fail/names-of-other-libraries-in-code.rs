@@ -13,8 +13,16 @@ mod prelude {
 
 static DB: CircuitBreaker = CircuitBreaker::new("db", CircuitBreakerConfig::new());
 
+mod strategies {
+    use retry_runtime::strategy::{ExponentialBackoff, FixedInterval};
+    use retry_runtime::{BackoffType, BlockingRetryable, Retry, RetryIf, circuit_breaker};
+}
+
 fn main() {}
 
 // cured 3: by hand
+// cured 17: by hand
+// cured 18: by hand
 // cured 6: use retry_runtime::prelude::*; => {}
 // remains: use of deprecated type alias
+// remains: use of deprecated module `circuit_breaker`

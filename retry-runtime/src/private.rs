@@ -47,7 +47,7 @@ pub use crate::event::log_level::LogLevel;
 pub use crate::outcome::error::IntoError;
 pub use crate::outcome::interrupted::{AttemptError, Interrupted};
 pub use crate::outcome::{Continue, Fallback, FallbackNow, Interruptible, Outcome, Plain};
-pub use crate::protect::as_breaker::{AsBreaker, AsQuota, SharedConstant, declared};
+pub use crate::protect::as_breaker::{AsBreaker, AsQuota, Kept, declared};
 pub use crate::protect::breaker::CircuitBreaker;
 pub use crate::site::Site;
 #[cfg(feature = "sites")]
@@ -258,6 +258,34 @@ impl<T: Copy> Gets<T> for NextAttempt {}
 pub trait Needs<T, Kind> {
     /// Requires that an attempt may move this value.
     fn check(_: &T) {}
+}
+
+/// Has a clone of a `T`.
+#[diagnostic::on_unimplemented(
+    message = "`clone(…)` gives each attempt a clone, and a `{T}` has none: it is not `Clone`",
+    label = "this is a `{T}`",
+    note = "a type of your own derives `Clone`, and a generic type needs it as a bound; of another one, take a \
+            reference, and its `try_clone()` if it has one, or create the value in the body"
+)]
+pub trait HasClone<T, Kind> {
+    /// Clones it.
+    fn cloned(value: &T) -> T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> HasClone<T, ()> for NextAttempt {
+    #[inline(always)]
+    fn cloned(value: &T) -> T {
+        value.clone()
+    }
+}
+
+// With one implementation for all types, the compiler would propose a bound of `NextAttempt`.
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Never> HasClone<T, Infallible> for NextAttempt {
+    fn cloned(value: &T) -> T {
+        value.clone()
+    }
 }
 
 /// Needs `self`, or a part of it, which cannot be named in `clone(…)`.

@@ -77,9 +77,9 @@ pub use self::run::attempt_future::AttemptFuture;
 pub use self::run::blocking::NeedsCall;
 #[doc(hidden)]
 pub use crate::__private::{
-    AsBreaker, AsQuota, Cancel, Continue, Fallback, FallbackFunction, FallbackNow, Gets,
-    Interruptible, IntoError, MapsError, Needs, NeedsOfSelf, NextAttempt, NotAwaited, Outcome,
-    SharedConstant, call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
+    AsBreaker, AsQuota, Cancel, Continue, Fallback, FallbackFunction, FallbackNow, Gets, HasClone,
+    Interruptible, IntoError, Kept, MapsError, Needs, NeedsOfSelf, NextAttempt, NotAwaited,
+    Outcome, call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
 };
 #[doc(hidden)]
 pub use crate::call::cancel::CancelSignal;

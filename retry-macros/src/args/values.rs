@@ -7,7 +7,6 @@ use syn::parse::ParseStream;
 use syn::{Expr, Ident, Path, Token, parenthesized, token};
 
 use super::{Args, Breaker, OnFailure, PolicyBase};
-use crate::function::types;
 use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
@@ -84,9 +83,7 @@ pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
         return Err(error(option.name, message));
     }
     if !option.input.peek(token::Paren) {
-        let expr = without_reference(option.expr()?);
-        shared(&expr, "breaker", "DB", "CircuitBreaker")?;
-        return Ok(Breaker::Shared(expr));
+        return Ok(Breaker::Shared(without_reference(option.expr()?)));
     }
     let content;
     parenthesized!(content in option.input);
@@ -105,33 +102,14 @@ fn settings_elsewhere(input: ParseStream) -> Option<TokenStream> {
     (is_elsewhere && is_punct(inside.get(1), '=')).then(|| group.stream())
 }
 
-/// Rejects an expression that would create a new instance for each call.
-fn shared(expr: &Expr, option: &str, name: &str, kind: &str) -> syn::Result<()> {
-    let Expr::Call(call) = expr else { return Ok(()) };
-    if !types::is_new(&call.func, kind) {
-        return Ok(());
-    }
-    let message = format!(
-        "this creates a {option} for each call, so that no two calls share it and it never acts: \
-         write `static {name}: {kind} = {}({});` and `{option} = {name}`",
-        short_text(&call.func),
-        short_text(&call.args)
-    );
-    Err(error(expr, message))
-}
-
 pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
-    let quota = without_reference(option.expr()?);
-    shared(&quota, "quota", "OUTBOUND", "RetryQuota")?;
-    Ok(quota)
+    option.expr().map(without_reference)
 }
 
 /// A breaker or a quota is given by name; `&DB` means the same.
 fn without_reference(expr: Expr) -> Expr {
     match expr {
-        Expr::Reference(reference) if reference.mutability.is_none() => {
-            without_reference(*reference.expr)
-        }
+        Expr::Reference(reference) => without_reference(*reference.expr),
         other => other,
     }
 }

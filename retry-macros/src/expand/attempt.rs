@@ -146,7 +146,10 @@ impl Expansion<'_> {
                 let mutability = mutable.contains(name).then(|| quote!(mut));
                 let place = SpanRange::of(name);
                 let argument = place.locate(quote!(&#name));
-                let clone = place.call(quote!(::core::clone::Clone::clone), argument);
+                let clone = place.call(
+                    quote!(<__retry::NextAttempt as __retry::HasClone<_, _>>::cloned),
+                    argument,
+                );
                 quote!(#[allow(clippy::shadow_reuse)] let #mutability #name = #clone;)
             })
             .collect()

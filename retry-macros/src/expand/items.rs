@@ -133,7 +133,7 @@ impl Expansion<'_> {
         if last.contains(char::is_lowercase) || self.scope.knows(&last) {
             borrowed
         } else if segments.next().is_some_and(|owner| owner.contains(char::is_uppercase)) {
-            place.call(quote!(__retry::SharedConstant::shared), borrowed)
+            place.call(quote!(__retry::Kept::kept), borrowed)
         } else {
             place.call(quote!(__retry::declared), borrowed)
         }
@@ -278,9 +278,8 @@ pub(super) enum Protection {
     Once {
         /// A reference to the expression.
         borrowed: TokenStream,
-        /// The function that returns the breaker or the quota for that reference.
-        borrow: TokenStream,
-        place: SpanRange,
+        /// The breaker or the quota, where `lender` is that reference.
+        lent: TokenStream,
     },
 }
 
@@ -288,10 +287,14 @@ impl Protection {
     /// Calls `borrow` on the reference to what was written.
     fn of(written: &Expr, borrowed: TokenStream, borrow: TokenStream) -> Self {
         let place = SpanRange::of(written);
-        match written {
-            Expr::Path(_) => Self::Path(place.call(borrow, borrowed)),
-            _ => Self::Once { borrowed, borrow, place },
-        }
+        let lender = place.locate(quote!(lender));
+        let lender = match written {
+            Expr::Path(_) => return Self::Path(place.call(borrow, borrowed)),
+            // It may create what it returns.
+            Expr::Call(_) | Expr::MethodCall(_) => place.call(quote!(__retry::Kept::kept), lender),
+            _ => lender,
+        };
+        Self::Once { borrowed, lent: place.call(borrow, lender) }
     }
 
     /// The expression, or the name of the variable that holds it.
@@ -304,9 +307,8 @@ impl Protection {
 
     /// Binds the variable, if one is needed.
     pub(super) fn bound_to(&self, name: &str) -> TokenStream {
-        let Self::Once { borrowed, borrow, place } = self else { return TokenStream::new() };
+        let Self::Once { borrowed, lent } = self else { return TokenStream::new() };
         let name = Ident::new(name, Span::mixed_site());
-        let lent = place.call(borrow.clone(), place.locate(quote!(lender)));
         // Two statements: a `let` with a reference to a temporary extends its lifetime.
         quote! {
             let lender = #borrowed;

@@ -139,14 +139,6 @@ pub(crate) fn peel_type(ty: &Type) -> &Type {
     }
 }
 
-/// Returns whether a function is the `new` of this type, judging by its path.
-pub(crate) fn is_new(function: &Expr, ty: &str) -> bool {
-    let Expr::Path(path) = function else { return false };
-    let mut segments = path.path.segments.iter().rev().map(|segment| &segment.ident);
-    segments.next().is_some_and(|last| last == "new")
-        && segments.next().is_some_and(|last| last == ty)
-}
-
 /// Replaces each `impl Trait` in the type with `_`, so that it can be written in a `let`.
 pub(crate) fn erase_impl_trait(ty: &mut Type) {
     match ty {

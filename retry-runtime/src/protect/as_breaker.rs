@@ -71,7 +71,7 @@ pub trait AsQuota {
 }
 
 macro_rules! stands_for {
-    ($As:ident $Target:ident $method:ident) => {
+    ($As:ident $Target:ident $method:ident: $($Pointer:ty)|+) => {
         #[diagnostic::do_not_recommend]
         impl $As for $Target {
             #[inline(always)]
@@ -80,27 +80,15 @@ macro_rules! stands_for {
             }
         }
 
-        #[diagnostic::do_not_recommend]
-        impl<T: $As + ?Sized> $As for &T {
-            #[inline(always)]
-            fn $method(&self) -> &$Target {
-                (**self).$method()
+        $(
+            #[diagnostic::do_not_recommend]
+            impl<T: $As + ?Sized> $As for $Pointer {
+                #[inline(always)]
+                fn $method(&self) -> &$Target {
+                    (**self).$method()
+                }
             }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<T: $As + ?Sized> $As for Box<T> {
-            fn $method(&self) -> &$Target {
-                (**self).$method()
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<T: $As + ?Sized> $As for Arc<T> {
-            fn $method(&self) -> &$Target {
-                (**self).$method()
-            }
-        }
+        )+
 
         #[diagnostic::do_not_recommend]
         impl<T: $As, F: FnOnce() -> T> $As for LazyLock<T, F> {
@@ -122,34 +110,39 @@ macro_rules! stands_for {
     };
 }
 
-stands_for!(AsBreaker CircuitBreaker breaker);
-stands_for!(AsQuota RetryQuota quota);
+stands_for!(AsBreaker CircuitBreaker breaker: &T | Box<T> | Arc<T>);
+stands_for!(AsQuota RetryQuota quota: &T | Box<T> | Arc<T>);
 
-/// A constant that refers to what calls share.
+/// A constant, or the value of a call, that refers to what calls share.
 #[diagnostic::on_unimplemented(
-    message = "each use of a constant is a `{Self}` of its own, so that calls do not share it: declare a `static`",
-    label = "this constant is not a `static`",
-    note = "declare it outside of the `impl`, as in `static DB: CircuitBreaker`, for `breaker = DB`"
+    message = "each use of this creates a `{Self}` of its own, so that no two calls share it, and it never acts",
+    label = "this is not a `static`",
+    note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` or `static OUTBOUND: \
+            RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`, outside of any `impl` or function, for \
+            `breaker = DB` or `quota = OUTBOUND`",
+    note = "a function returns a reference to a `static`, or an `Arc` from a field"
 )]
-pub trait SharedConstant<T: ?Sized> {
-    /// The reference to it.
-    fn shared(&self) -> &'static T;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: ?Sized> SharedConstant<T> for &'static T {
+pub trait Kept {
+    /// A reference to it.
     #[inline(always)]
-    fn shared(&self) -> &'static T {
+    fn kept(&self) -> &Self {
         self
     }
 }
+
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Kept for &T {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Kept for Arc<T> {}
+#[diagnostic::do_not_recommend]
+impl<T> Kept for Shared<T> {}
 
 /// The breaker or the quota of a `static`. The compiler quotes the bound, with its comment, in its
 /// message about a `const`.
 #[inline(always)]
 pub fn declared<'a, T: ?Sized>(named: &'a T) -> &'a T
 where
-    'a: 'static, // declare it as a `static`: each use of a `const` is another breaker or quota
+    'a: 'static, // a `static`, not a `const`: each use of a `const` is a breaker or quota of its own
 {
     named
 }

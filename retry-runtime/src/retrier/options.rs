@@ -358,7 +358,10 @@ impl<D: ReadsError, V> Retrier<D, V> {
     /// let breaker = Arc::new(CircuitBreaker::named("tenant 7", BreakerConfig::new()));
     /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
     /// ```
-    pub fn breaker(mut self, breaker: impl IntoShared<CircuitBreaker>) -> Self {
+    pub fn breaker(
+        mut self,
+        breaker: impl IntoShared<CircuitBreaker>, /* `&DB` of a `static`, not a `const`, or an `Arc` */
+    ) -> Self {
         self.common.settings.protect_by(breaker.into_shared());
         self.reading()
     }
@@ -403,7 +406,10 @@ impl<D: ReadsError, V> Retrier<D, V> {
     /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
     /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
     /// ```
-    pub fn quota(mut self, quota: impl IntoShared<RetryQuota>) -> Self {
+    pub fn quota(
+        mut self,
+        quota: impl IntoShared<RetryQuota>, /* `&OUTBOUND` of a `static`, not a `const`, or an `Arc` */
+    ) -> Self {
         self.common.settings.pay_from(quota.into_shared());
         self.reading()
     }

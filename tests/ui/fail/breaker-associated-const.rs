@@ -13,5 +13,5 @@ impl Client {
 
 fn main() {}
 
-// cured 8: => {} = CircuitBreaker::new("db", BreakerConfig::new());
+// cured 8/1: => {}
 // cured 8: Self::BREAKER => DB

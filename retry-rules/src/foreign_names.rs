@@ -129,29 +129,32 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
 pub const BREAKER: &[ForeignName] = &[
     (
-        "threshold failures consecutivefailures maxfailures failurecount \
-         requestvolumethreshold",
+        "threshold failures consecutivefailures maxfailures failurecount failmax maxerrors \
+         consecutiveerrors failurelimit errorcount",
         "failure_threshold",
     ),
     ("failureratethreshold errorthresholdpercentage failurepercentage", "failure_rate = 0.5"),
     ("failureratio errorrate errorthreshold failurethresholdratio", "failure_rate"),
     ("slidingwindowsize windowsize closedlen buckets", "window_calls"),
-    ("samplingduration window slidingwindow rollingwindow", "window_time"),
+    ("samplingduration window slidingwindow rollingwindow interval", "window_time"),
     ("minimumthroughput minimumnumberofcalls mincalls minrequests", "minimum_calls"),
-    ("slowcalldurationthreshold slowcallduration", "slow_call"),
+    ("requestvolumethreshold volumethreshold minimumrequests", "minimum_calls"),
+    ("slowcalldurationthreshold slowcallduration slowthreshold slowafter", "slow_call"),
     ("slowcallratethreshold", "slow_rate = 0.5"),
     (
         "resettimeout opentimeout wait breakduration openwait openduration durationofbreak openfor \
-         waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout halfopenafter",
+         waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout halfopenafter \
+         halfopentimeout reset waitduration opentime breaktime delay recovery recoverytime sleep",
         "timeout",
     ),
-    ("growth multiplier", "timeout_growth"),
+    ("growth multiplier backoff", "timeout_growth"),
     ("maxopentimeout", "max_timeout"),
     (
-        "permittednumberofcallsinhalfopenstate halfopenlen halfopenmaxcalls probes",
+        "permittednumberofcallsinhalfopenstate halfopenlen halfopenmaxcalls probes permittedcalls \
+         halfopencalls halfopenmaxrequests maxrequests trials trialcalls",
         "half_open_requests",
     ),
-    ("successes consecutivesuccesses", "success_threshold"),
+    ("successes consecutivesuccesses requiredsuccesses closeafter", "success_threshold"),
 ];
 
 /// Settings of retry quotas in the AWS SDKs, Finagle, gRPC and linkerd.
@@ -227,13 +230,15 @@ fn rows<'t>(
 ///
 /// A value that is another setting, such as `stop = stop_after_delay(30)`, is what counts.
 pub fn cures(word: &str, written: &str, table: &[ForeignName]) -> impl Iterator<Item = String> {
-    let call = written.trim().split_once('(').map_or("", |(call, _)| call);
+    let (call, inside) = written.trim().split_once('(').unwrap_or_default();
+    let count = inside.trim_end_matches(')');
     let is_setting = |name: &&str| rows(name, table).next().is_some();
     let setting = Some(word).filter(is_setting).and_then(|_| call.rsplit("::").find(is_setting));
     rows(setting.unwrap_or(word), table).map(move |row| match attempts_for(written) {
         // The only value that is converted: taken over as it is, it would make one call less.
         Some(attempts) if *row == RETRIES => format!("attempts = {attempts}"),
         _ if written.is_empty() => row.1.to_owned(),
+        _ if row.1 == "attempts" && count.parse::<u32>().is_ok() => format!("attempts = {count}"),
         _ => match row.1.strip_suffix(" = f") {
             Some(name) => format!("{name} = {}", function(written)),
             None => row.1.replace("(f)", &format!("({})", function(written))),
@@ -291,7 +296,7 @@ mod tests {
             ("MaxRetryAttempts", "3", "attempts = 4"),
             ("with_max_times", "4", "attempts = 5"),
             ("retries", "LIMIT", "attempts"),
-            ("stop", "stop_after_attempt(3)", "attempts"),
+            ("stop", "stop_after_attempt(3)", "attempts = 3"),
             ("stop", "stop_after_delay(30)", "max_elapsed"),
             ("wait", "wait_fixed(2)", "backoff = fixed, initial_delay = \"1s\""),
             ("minTimeout", "1_000", "initial_delay"),

@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Path, Token, parenthesized, token};
 
-use super::{Args, Breaker, OnFailure, PolicyBase};
+use super::{Args, Breaker, OnFailure, PolicyBase, Syntax};
 use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::tokens::errors::{Errors, error};
@@ -87,7 +87,8 @@ pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     }
     let content;
     parenthesized!(content in option.input);
-    let in_place = BreakerArgs::parse(&content, option.name, option.scope, option.errors);
+    let options = Syntax::Attribute.options();
+    let in_place = BreakerArgs::parse(&content, option.name, &options, option.scope, option.errors);
     Ok(Breaker::InPlace(Box::new(in_place)))
 }
 

@@ -3,14 +3,15 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use retry_rules::options::{BREAKER, Setting};
+use retry_rules::suggest::settings_meant;
 use retry_rules::{BreakerConfig, Field, Fields, foreign_names};
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{Base, Settings};
-use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, each, set_twice, unknown_option};
+use crate::tokens::errors::{Errors, error};
+use crate::tokens::grammar::{self, each, set_twice, unknown_option, written};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
 
@@ -24,11 +25,12 @@ impl BreakerArgs {
     pub(crate) fn parse(
         input: ParseStream,
         option: &Ident,
+        options: &[&str],
         scope: &Scope,
         errors: &mut Errors,
     ) -> Self {
         let mut settings = Settings::new(&BREAKER);
-        each(input, errors, |input, errors| read(&mut settings, input, scope, errors));
+        each(input, errors, |input, errors| read(&mut settings, input, options, scope, errors));
         let whole = option.to_token_stream();
         let checked = check_settings(&settings, Fields::NONE, Base::Default, Some(&whole), errors);
         Self { settings, checked }
@@ -50,6 +52,7 @@ impl BreakerArgs {
 fn read(
     settings: &mut Settings<BreakerConfig>,
     input: ParseStream,
+    options: &[&str],
     scope: &Scope,
     errors: &mut Errors,
 ) -> syn::Result<()> {
@@ -67,6 +70,16 @@ fn read(
         let names = BREAKER.iter().map(Setting::name).collect::<Vec<_>>();
         let what = ("breaker setting", "the documentation of `retry_runtime::BreakerConfig`");
         let others = foreign_names::BREAKER;
+        let value = written(input);
+        let beside = settings_meant(&word, &value, options, &[foreign_names::RETRY]);
+        let here = settings_meant(&word, &value, &names, &[others]);
+        if let ([beside, ..], []) = (&*beside, &*here) {
+            let message = format!(
+                "`{word}` is no setting of a breaker: `{beside}` is an option of the function, beside \
+                 `breaker(…)`"
+            );
+            return Err(error(name, message));
+        }
         return Err(unknown_option(what, &name, input, &names, others));
     };
     if let Some(first) = settings.entry(option.field) {

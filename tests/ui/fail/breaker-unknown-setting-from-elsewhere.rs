@@ -5,4 +5,9 @@ async fn fetch() -> std::io::Result<u32> {
     Ok(7)
 }
 
+#[retry(breaker(failure_threshold = 5, fallback_method = "cached"))]
+async fn load() -> std::io::Result<u32> {
+    Ok(7)
+}
+
 fn main() {}

@@ -208,7 +208,7 @@ impl BreakerConfig {
         /// let config = BreakerConfig::new().failure_rate(0.5).window_calls(20);
         /// assert_eq!(config.get_window(), Window::Calls(20));
         /// ```
-        pub const fn window_calls(self, calls: u32) -> Self { window: Window::Calls(calls) }
+        pub const fn window_calls(self, calls: u32 /* a time: `window_time` */) -> Self { window: Window::Calls(calls) }
 
         /// Measures rates over the last `time`.
         ///

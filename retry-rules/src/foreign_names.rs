@@ -25,7 +25,7 @@ pub const RETRY: &[ForeignName] = &[
     RETRIES,
     (
         "tries times stop stopafterattempt maxtries totalattempts attempt maxattempt numattempts \
-         maxattempts count limit max",
+         maxattempts count limit max stopmaxattemptnumber",
         "attempts",
     ),
     (
@@ -72,7 +72,8 @@ pub const RETRY: &[ForeignName] = &[
         "retry_on = [when(f)]",
     ),
     ("classifyresponse retryonresponse", "retry_on = [ok(f)]"),
-    ("retryexceptions retryonexceptions include retryiferror retryifexceptiontype", "retry_on"),
+    ("retryexceptions retryonexceptions exceptions on include retryiferror", "retry_on"),
+    ("retryifexceptiontype onexceptions onerrors errors", "retry_on"),
     (
         "ignoreexceptions exclude noretryfor giveup abortif ignore unless except donotretryon \
          noretryon skipon dontretryon permanent",

@@ -165,7 +165,7 @@ impl Policy {
         /// let linear = Policy::new().attempts(4).backoff(Backoff::Linear { increment: s(5) });
         /// assert!(linear.waits().eq([s(1), s(6), s(11)]));
         /// ```
-        pub const fn backoff(self, backoff: Backoff) -> Self { backoff: backoff }
+        pub const fn backoff(self, backoff: Backoff /* such as `Backoff::Fixed` */) -> Self { backoff: backoff }
 
         /// Sets the first wait. Default 1 s.
         ///

@@ -70,9 +70,8 @@ fn read(
         let names = BREAKER.iter().map(Setting::name).collect::<Vec<_>>();
         let what = ("breaker setting", "the documentation of `retry_runtime::BreakerConfig`");
         let others = foreign_names::BREAKER;
-        let value = written(input);
-        let beside = settings_meant(&word, &value, options, &[foreign_names::RETRY]);
-        let here = settings_meant(&word, &value, &names, &[others]);
+        let beside = settings_meant(&word, &written(input), options, &[foreign_names::RETRY]);
+        let here = settings_meant(&word, "", &names, &[others]);
         if let ([beside, ..], []) = (&*beside, &*here) {
             let message = format!(
                 "`{word}` is no setting of a breaker: `{beside}` is an option of the function, beside \

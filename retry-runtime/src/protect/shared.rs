@@ -60,7 +60,7 @@ impl<T> From<Arc<T>> for Shared<T> {
 #[diagnostic::on_unimplemented(
     message = "calls share a `{T}`: pass a reference to a `static`, such as `&DB`, or an `Arc`",
     label = "this is a `{Self}`",
-    note = "the breaker of a key in a family (`Breakers<K>`) is an `Arc`: `HOSTS.of(host)`"
+    note = "for a `LazyLock`, that is `&*DB`; for a key in a family (`Breakers<K>`), the `Arc` of `HOSTS.of(host)`"
 )]
 pub trait IntoShared<T> {
     /// Turns into a [`Shared`].

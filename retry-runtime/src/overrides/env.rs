@@ -29,14 +29,20 @@ where
     let mut targets = None;
     for (name, value) in vars {
         let variable = name.as_ref();
-        let Some(rest) = variable.strip_prefix(prefix) else { continue };
+        let capitals = variable.to_uppercase();
+        let is_exact = variable.starts_with(prefix);
+        let known = if is_exact { variable } else { &*capitals };
+        let Some(rest) = known.strip_prefix(prefix) else { continue };
         let targets = targets.get_or_insert_with(Variables::of_all);
         match targets.meant(prefix, rest) {
+            Ok(_) if !is_exact => {
+                mistakes.push(format!("`{variable}` is not in capitals: write `{capitals}`"));
+            }
             Ok((target, key)) => {
                 let value = value.as_ref().to_owned();
                 all.push(Written { target, key, value, variable: Some(variable.to_owned()) });
             }
-            Err(_) if is_taken(variable) => {}
+            Err(_) if !is_exact || is_taken(variable) => {}
             Err(why) => mistakes.push(why),
         }
     }
@@ -115,8 +121,10 @@ impl Variables {
                 return format!("`{prefix}{rest}`, for `{}`: {why}", target.name());
             }
         }
+        let name = all.iter().map(|target| spelling(*target)).find(|name| name == rest);
+        let name = name.unwrap_or_else(|| "ALL".to_owned());
         let form = format!(
-            ": a function in capitals and its key follow `{prefix}`, as in `{prefix}ALL_ATTEMPTS`"
+            ": a function in capitals and its key follow `{prefix}`, as in `{prefix}{name}_ATTEMPTS`"
         );
         // The same key of a function whose name is near.
         let meant = self.0.iter().find(|(_, target, key)| {

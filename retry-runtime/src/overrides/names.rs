@@ -62,10 +62,13 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     // Functions that stand side by side begin alike: their own names have to be near as well.
     let own = |text: &str| dotted(text).rsplit('.').next().map(str::to_owned).unwrap_or_default();
     let is_near = |name: &&&str| nearest(&own(word), [own(name).as_str()]).is_some();
-    let mut meant = names.iter().filter(|name| begins_so(name) || ends_so(name)).copied();
-    let meant = meant.next().or_else(|| nearest(word, names.iter().filter(is_near).copied()));
-    let instead = if word.contains('*') || KEYS.contains(&word) {
+    let meant = names.iter().find(ends_so).copied();
+    let meant = meant.or_else(|| nearest(word, names.iter().filter(is_near).copied()));
+    let is_all = matches!(word, "default" | "defaults" | "all" | "global");
+    let instead = if is_all || word.contains('*') || KEYS.contains(&word) {
         ": settings are below the name of one function, or below `\"*\"` for all".to_owned()
+    } else if let Some(name) = names.iter().find(begins_so) {
+        format!(": a name is one key: write one such as `\"{name}\"`")
     } else {
         instead(word, meant, names, "`retry_runtime::sites()`")
     };
@@ -113,9 +116,18 @@ mod tests {
             // As near as a misspelling, but another function.
             ("shop::buy", &few, ": expected one of `shop::order`, `shop::pay`"),
             ("shop::ordr", &many, ": did you mean `shop::order`?"),
-            ("billing", &["billing.fetch"], ": did you mean `billing.fetch`?"),
+            (
+                "billing",
+                &["billing.fetch"],
+                ": a name is one key: write one such as `\"billing.fetch\"`",
+            ),
             (
                 "shop::*",
+                &few,
+                ": settings are below the name of one function, or below `\"*\"` for all",
+            ),
+            (
+                "default",
                 &few,
                 ": settings are below the name of one function, or below `\"*\"` for all",
             ),

@@ -203,14 +203,22 @@ fn an_unknown_variable_is_reported_with_the_nearest_one() {
         ("RETRY_BILLING_FETC_ATTEMPTS", ": did you mean `RETRY_BILLING_FETCH_ATTEMPTS`?"),
         ("RETRY_ATTEMPTS", form),
         ("RETRY_?", form),
+        (
+            "RETRY_BILLING_FETCH",
+            ": a function in capitals and its key follow `RETRY_`, as in `RETRY_BILLING_FETCH_ATTEMPTS`",
+        ),
     ] {
         let complaint = format!("unknown variable `{variable}`{complaint}");
         assert_eq!(vars([(variable, "2")]).unwrap_err(), complaint);
     }
-    assert_eq!(
-        vars([("RETRY_BILLING_FETCH_attempts", "2")]).unwrap_err(),
-        "`RETRY_BILLING_FETCH_attempts` is not in capitals: write `RETRY_BILLING_FETCH_ATTEMPTS`"
-    );
+    for variable in ["RETRY_BILLING_FETCH_attempts", "retry_billing_fetch_attempts"] {
+        assert_eq!(
+            vars([(variable, "2")]).unwrap_err(),
+            format!("`{variable}` is not in capitals: write `RETRY_BILLING_FETCH_ATTEMPTS`")
+        );
+    }
+    // A variable of another program.
+    assert!(vars([("retry_count", "2")]).is_ok());
 }
 
 #[test]

@@ -155,12 +155,12 @@ fn expand(
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
     checks.extend(expansion.check_span(&function.body, arguments));
-    if let Some((place, warning)) = signature::unseen_failure(args, &expansion.declared) {
+    if let Some((place, warning)) = signature::warning(args, &function, &expansion.declared) {
         // The compiler shows the note of a deprecated function where it is called.
-        let call = SpanRange::of(place).write_path(quote!(__retry_unseen_failure));
+        let call = SpanRange::of(place).write_path(quote!(__retry_warning));
         checks.extend(quote! {
             #[deprecated(note = #warning)]
-            const fn __retry_unseen_failure() {}
+            const fn __retry_warning() {}
             #call();
         });
     }

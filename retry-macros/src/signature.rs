@@ -13,7 +13,8 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::mentions;
+use crate::tokens::search::{is_one_of, mentions};
+use crate::tokens::text::short_text;
 
 /// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
 const MAKE_ASYNC: &str =
@@ -84,7 +85,7 @@ fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors
         Some(ty) if hides_error(args, ty) => errors.at(
             map,
             "`map_error` takes a closure that states the error of the body: write the type of its \
-             argument, as in `|error: RetryError<std::io::Error>| …`",
+             argument, as in `|error: RetryError<std::io::Error>| …`, and `error.into_error()` is that error",
         ),
         Some(ty) if is_mapped(map, ty) => {}
         Some(ty) => errors.at(ty, message),
@@ -291,27 +292,44 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// The type of a success that may contain a failure, which no matcher of errors sees, and a warning
-/// about it.
-pub(crate) fn unseen_failure<'t>(
+/// The type of a success that hides a failure, or forbids another attempt, and a warning about it.
+pub(crate) fn warning<'t>(
     args: &Args,
+    function: &Function,
     declared: &'t Type,
 ) -> Option<(&'t Type, &'static str)> {
-    let mut types = types::type_arguments(types::segment(declared, "Result")?);
-    let (value, error) = (types.next()?, types.next()?);
+    let result = types::segment(declared, "Result").or_else(|| types::segment(declared, "Option"));
+    let mut types = types::type_arguments(result?);
+    let (value, error) = (types.next()?, types.next());
+    let is_mut = |input: &FnArg| match input {
+        FnArg::Receiver(_) => function::is_mut_self(input),
+        FnArg::Typed(argument) => types::is_mut_reference(&argument.ty),
+    };
+    let borrows = types::is_mut_reference(value) && types::borrows(value.to_token_stream());
+    if borrows && function.sig.inputs.iter().any(is_mut) {
+        let warning = "an attempt that returns a `&mut` keeps its argument borrowed, so that no \
+                       other attempt can begin: return nothing, and borrow again after the call";
+        return Some((value, warning));
+    }
     let is = |ty, name| types::segment(ty, name).is_some();
-    let mut kinds = args.retry_on.as_ref()?.iter().filter_map(Matcher::kind);
-    let lists_timeouts = kinds.any(|kind| kind == "timeout");
-    let warning = if is(error, "JoinError") {
+    let is_error = |name| error.is_some_and(|error| is(error, name));
+    let kinds = args.retry_on.iter().flatten().filter_map(Matcher::kind);
+    let lists = |words| kinds.clone().any(|kind| is_one_of(kind, words));
+    let uses = |word: &str| mentions(function.body.stream(), &|used| used.contains(word));
+    let is_answer = short_text(declared).contains("reqwest::") && uses("send") && !uses("status");
+    let warning = if is_error("JoinError") && is(value, "Result") {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result`, or add \
          `ok(Result::is_err)` to `retry_on`"
-    } else if is(error, "Elapsed") && !lists_timeouts {
+    } else if is_error("Elapsed") && is(value, "Result") && !lists("timeout") {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result` (`timeout \
          = \"1s\"` among the options limits each attempt), or add `ok(Result::is_err)` to `retry_on`"
+    } else if is_answer && is(value, "Response") && lists("server_error rate_limit") {
+        "a response such as a 503 is an `Ok`, which is not retried: call `error_for_status()` on it, \
+         or add `ok(|response| response.status().is_server_error())` to `retry_on`"
     } else {
         return None;
     };
-    (is(value, "Result") && !args.has_ok()).then_some((value, warning))
+    (args.retry_on.is_some() && !args.has_ok()).then_some((value, warning))
 }
 
 /// Reports matchers of what a failure of this type does not have.

@@ -15,6 +15,8 @@ use syn::{Expr, ExprLit, ExprUnary, Ident, Lit, UnOp};
 
 use crate::tokens::errors::error;
 use crate::tokens::hygiene::quote;
+use crate::tokens::search::is_one_of;
+use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 
 /// A value as written, and its parsed form if it is known.
@@ -143,10 +145,12 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Err(_) => Err(error(&expr, format_args!("`{option}` is at most {}", u32::MAX))),
         },
         Some((true, _)) => Ok(Value::known(expr, 0)),
-        _ if is_literal(&expr) => Err(error(
-            &expr,
-            format_args!("`{option}` must be a whole number, such as `{option} = {example}`"),
-        )),
+        _ if is_literal(&expr) => {
+            let number = text(&expr).filter(|text| text.parse::<u32>().is_ok());
+            let value = number.as_deref().unwrap_or(example);
+            let message = "must be a whole number, such as";
+            Err(error(&expr, format!("`{option}` {message} `{option} = {value}`")))
+        }
         _ => Ok(Value::constant(expr)),
     }
 }
@@ -182,6 +186,45 @@ pub(crate) fn bound(expr: Expr) -> syn::Result<Value<Duration>> {
     duration(expr)
 }
 
+/// Rejects what is certainly not the function that an `option` takes, such as the `example`.
+pub(crate) fn function(expr: Expr, option: &str, example: &str) -> syn::Result<Expr> {
+    const PRINTS: &str = "println eprintln print eprint trace debug info warn error event";
+    let arguments = example.split('|').nth(1).map(|list| list.split(',').count());
+    let is_other = match &expr {
+        Expr::Lit(_) | Expr::Binary(_) | Expr::Await(_) => true,
+        Expr::Macro(call) => {
+            call.mac.path.segments.last().is_some_and(|name| is_one_of(&name.ident, PRINTS))
+        }
+        Expr::Closure(closure) => arguments.is_some_and(|count| count != closure.inputs.len()),
+        Expr::Path(path) => option == "ok" && is_constructed(&expr) || path.path.is_ident("None"),
+        expr => is_constructed(expr),
+    };
+    if !is_other {
+        return Ok(expr);
+    }
+    let written = short_text(&expr);
+    let function = match (&expr, option) {
+        (Expr::Closure(_), _) => format!(" of other arguments, such as `{example}`"),
+        (Expr::Lit(_), "ok") => format!(": write `|value| *value == {written}`"),
+        (_, "ok") => format!(": write `|value| matches!(value, {written})`"),
+        (Expr::Lit(_) | Expr::Call(_), "fallback") => format!(": write `|_| {written}`"),
+        _ => format!(", such as `{example}`"),
+    };
+    Err(error(expr, format!("`{option}` takes a function{function}")))
+}
+
+/// Returns whether this is a value of an enum or a struct, judging by its name.
+pub(crate) fn is_constructed(expr: &Expr) -> bool {
+    let path = match expr {
+        Expr::Call(call) => return is_constructed(&call.func),
+        Expr::Struct(value) => &value.path,
+        Expr::Path(value) => &value.path,
+        _ => return false,
+    };
+    let last = path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    last.starts_with(char::is_uppercase) && last.contains(char::is_lowercase)
+}
+
 /// Parses `"30s"`, or a const expression of type `Duration`.
 pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
     if let Some((negative, lit)) = number(&expr) {
@@ -208,10 +251,10 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
             &expr,
             "a duration must be a string, such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`",
         )),
-        Expr::Binary(sum) if text(&sum.left).or_else(|| text(&sum.right)).is_some() => Err(error(
+        Expr::Binary(sum) if is_literal(&sum.left) || is_literal(&sum.right) => Err(error(
             &expr,
-            "a text cannot be computed with: write one duration, such as `\"2m\"`, or a constant of \
-             type `Duration`",
+            "a duration is not computed here: write one, such as `\"2m\"`, or a constant of type \
+             `Duration`",
         )),
         _ => Ok(Value::constant(expr)),
     }

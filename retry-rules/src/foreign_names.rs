@@ -190,7 +190,7 @@ const VALUES: &[ForeignName] = &[
     ("infinite forever infinity always endless inf", "unlimited"),
     // No bound, but not a number of attempts.
     ("none never", "none"),
-    ("http5xx 5xx server unavailable internal", "server_error"),
+    ("http5xx 5xx server unavailable internal serviceunavailable badgateway", "server_error"),
     ("throttle throttled throttling toomanyrequests", "rate_limit"),
     ("connection io", "network"),
     ("connectionrefused refused dns notsent", "connect"),

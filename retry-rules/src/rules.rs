@@ -82,7 +82,7 @@ struct RuleMessage<'a> {
 impl fmt::Display for RuleMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = self.rule.row();
-        messages::write_all(row.parts, self.style, self.values, f)?;
+        row.parts.iter().try_for_each(|part| part.write(self.style, self.values, f))?;
         match self.values {
             Some(values) => messages::write_numbers(row.numbers, self.style, values, f),
             None => Ok(()),

@@ -5,6 +5,7 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use crate::duration::parse;
 use crate::foreign_names::{ForeignName, cures, in_file, plain, word_here};
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
@@ -33,6 +34,18 @@ pub fn settings_meant(
     let there = |word: &str| -> Vec<_> {
         tables.iter().flat_map(|table| cures(word, written, table)).collect()
     };
+    // The unit at the end of a name belongs to the value: `timeout_secs = 10`.
+    let unit = word.rsplit_once('_').filter(|(_, unit)| parse(&format!("1{unit}")).is_ok());
+    if let Some((name, unit)) = unit {
+        let ours = known.contains(&name).then(|| name.to_owned());
+        let meant = ours.or_else(|| there(name).into_iter().find(|meant| !meant.contains('=')));
+        let number = if written.is_empty() { "10" } else { written };
+        match (meant, number.parse::<u64>()) {
+            (Some(meant), Ok(_)) => return Vec::from([format!("{meant} = \"{number}{unit}\"")]),
+            (Some(meant), Err(_)) => return Vec::from([meant]),
+            (None, _) => {}
+        }
+    }
     let exact = there(word);
     if !exact.is_empty() {
         return exact;
@@ -59,13 +72,9 @@ pub fn key_meant(word: &str, known: &[&str], tables: &[&[ForeignName]]) -> Optio
         return Some(here.to_owned());
     }
     let meant = settings_meant(word, "", known, tables).into_iter().map(|meant| in_file(&meant));
-    let mut meant = meant.filter(|meant| known.contains(&key_of(meant)));
+    let is_known = |meant: &String| known.contains(&meant.split(':').next().unwrap_or_default());
+    let mut meant = meant.filter(is_known);
     meant.next().or_else(|| nearest(word, known.iter().copied()).map(str::to_owned))
-}
-
-/// Returns the key of a setting with its value.
-fn key_of(meant: &str) -> &str {
-    meant.split(':').next().unwrap_or_default()
 }
 
 /// Returns the beginning of a value, if it is too long for a message.
@@ -119,7 +128,6 @@ pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> St
     format!("; the nearest are `{}`{all}", nearest[..3].join("`, `"))
 }
 
-#[cfg(feature = "humantime")]
 /// Returns the number that a text stands for, as it is written without quotes: `0.95` for `95%`.
 pub fn number_meant(text: &str) -> Option<String> {
     let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));

@@ -27,7 +27,7 @@ use crate::outcome::interrupted::Interrupted;
                this one returns `{Self}`",
     label = "not a `Result` or an `Option`",
     note = "to retry values of another type, say which in `ok(…)`: `retry_on = [ok(|is_done| !is_done)]`, \
-            for example, retries a `false`"
+            for example, retries a `false`; a future has to be awaited in the attempt"
 )]
 pub trait Outcome {
     /// The type of a failure.

@@ -1,10 +1,10 @@
 //! The parser of the options, and the messages about unknown ones.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
 use retry_rules::options::{BREAKER, POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
-use syn::{LitInt, token};
+use syn::{LitInt, Token, token};
 
 use super::Args;
 use super::table::FUNCTION;
@@ -12,6 +12,7 @@ use super::values::Reading;
 use crate::options::{backoff, matcher};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, set_twice, unknown_option, up_to_comma, written};
+use crate::tokens::search::is_constant;
 use crate::tokens::text::short_text;
 use crate::value::runtime::Scope;
 
@@ -75,7 +76,7 @@ impl Args {
             };
             return Err(error(attempts, message));
         }
-        let name = grammar::name(input, "expected an option, such as `attempts = 5` or `jitter`")?;
+        let name = grammar::name(input, "an option has a name, as in `initial_delay = \"1s\"`")?;
         let word = name.to_string();
         let setting = self.policy.settings.option(&word);
         let option = FUNCTION
@@ -83,11 +84,6 @@ impl Args {
             .find(|option| option.name == word)
             .filter(|option| syntax == Syntax::Attribute || option.in_policy);
         if setting.is_none() && option.is_none() {
-            if let Some(option) = self.written_beside(&word, input) {
-                let message =
-                    format!("`{word}` is called `{option}` here, which is set too: keep that");
-                return Err(error(&name, message));
-            }
             return Err(match explanation(&word, &input.fork(), syntax) {
                 Some(message) => error(&name, message),
                 None => {
@@ -122,18 +118,6 @@ impl Args {
     }
 }
 
-impl Args {
-    /// The option that an unknown `word` before `input` stands for, if it is written as well.
-    fn written_beside(&self, word: &str, input: ParseStream) -> Option<String> {
-        let cure = foreign_names::cures(word, &written(input), foreign_names::RETRY).next()?;
-        let option = cure.split(' ').next()?;
-        let mut following = input.cursor().token_stream().into_iter();
-        let follows =
-            following.any(|token| matches!(token, TokenTree::Ident(name) if name == option));
-        (follows || self.written(option).is_some()).then(|| option.to_owned())
-    }
-}
-
 /// The message about an unknown word that is more than a misspelt or foreign option.
 fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String> {
     if foreign_names::counts_retries(word) {
@@ -151,6 +135,11 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
         return Some(format!(
             "`runtime(…)` is around a value, not an option: write `{option} = runtime({inside})`"
         ));
+    }
+    let is_policy = word.starts_with("Policy") || is_constant(word.parse().unwrap_or_default());
+    if is_policy && !value.peek(Token![=]) {
+        let policy = format!("{word}{}", short_text(&up_to_comma(value)));
+        return Some(format!("to start from a policy, write `policy = {policy}`"));
     }
     let call =
         if value.peek(token::Paren) { short_text(&up_to_comma(value)) } else { String::new() };

@@ -37,11 +37,11 @@ pub(crate) static FUNCTION: [FunctionOption; 25] = [
     field!(abort_on = values::matchers, "abort_on", "[matches(DbError::Corrupt)]")
         .about(Field::RetryOn),
     field!(uncounted = values::kinds, "uncounted", "[rate_limit]").about(Field::Uncounted),
-    field!(classify = Reading::expr, "classify", "kind_of").about(Field::RetryOn),
-    field!(retry_after = Reading::expr, "retry_after", "|error| error.retry_after()")
+    field!(classify = Reading::function, "classify", "kind_of").about(Field::RetryOn),
+    field!(retry_after = Reading::function, "retry_after", "|_| Some(Duration::from_secs(5))")
         .about(Field::RetryAfter),
     field!(
-        wait_by = Reading::expr,
+        wait_by = Reading::function,
         "wait_by",
         "|attempt, error, wait| std::ops::ControlFlow::Continue(2 * wait)"
     )
@@ -53,7 +53,8 @@ pub(crate) static FUNCTION: [FunctionOption; 25] = [
     field!(cancel = Reading::expr, "cancel", "shutdown.cancelled()").about(Field::Cancel),
     field!(on_failure = values::on_failure, "on_failure", "fallback(f)"),
     field!(map_error = Reading::expr, "map_error", "|error: RetryError<DbError>| error.into()"),
-    field!(on_retry = Reading::expr, "on_retry", "|event| log(event)").about(Field::OnRetry),
+    field!(on_retry = Reading::function, "on_retry", "|event| eprintln!(\"{event}\")")
+        .about(Field::OnRetry),
     field!(history = values::history, "history", "5"),
     field!(log = values::log, "log", "info"),
     field!(log_retries = values::log, "log_retries", "warn"),

@@ -31,6 +31,11 @@ impl Reading<'_> {
         assigned(self.name, self.input, self.example)
     }
 
+    /// Parses `= function` after the name.
+    pub(super) fn function(&mut self) -> syn::Result<Expr> {
+        value::function(self.expr()?, &self.name.to_string(), self.example)
+    }
+
     /// Parses the `=`.
     fn equals(&self) -> syn::Result<()> {
         equals(self.name, self.input, self.example)
@@ -138,7 +143,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
              `fallback(|error| …)`",
         )
     })?;
-    let function = content.parse()?;
+    let function = value::function(content.parse()?, "fallback", "|error| …")?;
     grammar::last(&content, "`fallback` takes one function, which sees the arguments")?;
     Ok(OnFailure::Fallback(function))
 }

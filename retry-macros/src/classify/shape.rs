@@ -174,7 +174,9 @@ impl Body {
             return Decides::Field(self.fields[field].clone());
         }
         match default {
-            Some(default) if !default.is_silent() => self.decides(default, None, place, errors),
+            Some(default) if !(default.classes.is_empty() && default.deciders.is_empty()) => {
+                self.decides(default, None, place, errors)
+            }
             _ => {
                 let misread = words.misread || default.is_some_and(|default| default.misread);
                 if !misread {

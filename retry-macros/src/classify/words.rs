@@ -71,7 +71,7 @@ impl Words {
     }
 
     fn word(&mut self, input: ParseStream, on_type: bool) -> syn::Result<()> {
-        let name = grammar::name(input, "expected a kind of failure, such as `server_error`")?;
+        let name = grammar::name(input, "expected a kind without quotes, as in `network`")?;
         let word = name.to_string();
         match word.as_str() {
             class if CLASSES.contains(&class) => {
@@ -125,11 +125,6 @@ impl Words {
         }
         self.deciders.push((name, decider));
         Ok(())
-    }
-
-    /// Returns whether nothing decides about the class.
-    pub(super) fn is_silent(&self) -> bool {
-        self.classes.is_empty() && self.deciders.is_empty()
     }
 
     /// Removes the words about a field, and returns them.

@@ -121,7 +121,7 @@ impl Expansion<'_> {
 
     /// Calls a `method` of the function at a path that `map_error` names. If the function does not
     /// fit, the compiler reports that once, because all calls are at the same place.
-    fn error_map(&self, method: &str, by_reference: bool) -> Option<TokenStream> {
+    pub(super) fn error_map(&self, method: &str, by_reference: bool) -> Option<TokenStream> {
         // The compiler reports a conversion that does not exist at each of its uses.
         let is_conversion =
             |path: &ExprPath| path.path.segments.last().is_some_and(|last| last.ident == "from");
@@ -135,13 +135,6 @@ impl Expansion<'_> {
         let path = place.write_path(quote!(__retry::MapsError::<#error, #error, _>::#method));
         let borrow = by_reference.then(|| place.write_path(quote!(&)));
         Some(place.call(path, quote!(#borrow #map)))
-    }
-
-    /// Requires that the function that maps the error fits, before the attempts: the error of the
-    /// body, which follows from it, is reported after it.
-    pub(super) fn check_error_map(&self) -> Option<TokenStream> {
-        let check = self.error_map("check", true)?;
-        Some(quote!(#check;))
     }
 
     /// The fallback, after the loop: while it is awaited, nothing of an attempt is alive.

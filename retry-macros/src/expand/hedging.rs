@@ -59,11 +59,6 @@ impl Expansion<'_> {
         }
     }
 
-    /// Writes the binding of the hedges of an attempt.
-    pub(super) fn bind_hedges(&self) -> Option<TokenStream> {
-        self.is_hedged().then(|| quote!(let mut hedges = __retry::Session::hedges(&mut session);))
-    }
-
     /// Writes the place of the permit that a race uses and returns, if there is a breaker.
     fn permit_of_race(&self) -> TokenStream {
         option(self.breaker().map(|_| quote!(&mut permit)))

@@ -40,7 +40,11 @@ impl Expansion<'_> {
             );
             quote!(__retry::None)
         } else {
-            let is_read = self.reads_policy();
+            // Const evaluation reads a policy that is a separate constant.
+            let policy = &self.args.policy;
+            let is_read = policy.constant_base().is_some()
+                || !self.checked.unchecked.is_empty()
+                || self.is_runtime() && policy.runtime_base().is_none();
             if is_read {
                 items.extend(quote!(const __RETRY_POLICY: __retry::Policy = #expression;));
             }
@@ -137,15 +141,6 @@ impl Expansion<'_> {
         } else {
             place.call(quote!(__retry::declared), borrowed)
         }
-    }
-
-    /// Returns whether const evaluation reads the policy, which therefore has to be a separate
-    /// constant.
-    fn reads_policy(&self) -> bool {
-        let policy = &self.args.policy;
-        policy.constant_base().is_some()
-            || !self.checked.unchecked.is_empty()
-            || self.is_runtime() && policy.runtime_base().is_none()
     }
 
     /// The policy as known at runtime, built of the values that were read before the first

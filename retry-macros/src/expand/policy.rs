@@ -64,7 +64,7 @@ pub(crate) fn runtime_expression(
     wrong: Fields,
     constant: &TokenStream,
 ) -> TokenStream {
-    let runtime = args.settings.runtime_calls(wrong);
+    let runtime = args.settings.calls_of(wrong, |entry| !entry.value.runtime.is_empty());
     match args.runtime_base() {
         Some(base) => {
             let base = base.call("policy");

@@ -20,7 +20,9 @@ impl Expansion<'_> {
         let end_if_cancelled = self.end_if_cancelled();
         let context = self.context();
         let start_measuring = self.start_measuring();
-        let hedges = self.bind_hedges();
+        let hedges = self.is_hedged();
+        let hedges =
+            hedges.then(|| quote!(let mut hedges = __retry::Session::hedges(&mut session);));
         let outcome = self.outcome(attempt);
         let failure = self.failure();
         let on_value = if self.returns_retry_error() {
@@ -166,14 +168,6 @@ impl Expansion<'_> {
         })
     }
 
-    /// Writes the binding of the call's cancellation, created once, so that it also covers
-    /// attempts.
-    fn bind_cancel(&self) -> Option<TokenStream> {
-        let cancel = self.args.cancel.as_ref()?;
-        let cancel = SpanRange::of(cancel).call(quote!(__retry::Cancel::new), cancel);
-        Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
-    }
-
     /// Writes the call that passes to the context whether the call has been cancelled.
     fn cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
@@ -250,11 +244,16 @@ impl Expansion<'_> {
     /// Writes the statements before the loop, shared by all attempts.
     fn before(&self) -> TokenStream {
         let mut before = self.args.policy.locals.clone();
-        before.extend(self.check_error_map());
+        // The error of the body follows from the function that maps it, and is reported after it.
+        before.extend(self.error_map("check", true).map(|check| quote!(#check;)));
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
-        before.extend(self.bind_cancel());
+        if let Some(cancel) = &self.args.cancel {
+            // Created once, so that it also covers attempts.
+            let cancel = SpanRange::of(cancel).call(quote!(__retry::Cancel::new), cancel);
+            before.extend(quote!(let mut cancel = ::core::pin::pin!(#cancel);));
+        }
         before.extend(self.bind_hedging());
         if self.is_plain() {
             before.extend(quote!(let mut session = __retry::session();));

@@ -116,7 +116,7 @@ impl Args {
         } else {
             return Ok(());
         };
-        if block.has_type() {
+        if matches!(block.output, ReturnType::Type(..)) {
             return Ok(());
         }
         let asyncness = block.asyncness.map_or("", |_| "async ");

@@ -114,11 +114,6 @@ fn is_last_comma(input: ParseStream) -> bool {
 }
 
 impl Block {
-    /// Returns whether the return type was written.
-    pub(crate) fn has_type(&self) -> bool {
-        matches!(self.output, ReturnType::Type(..))
-    }
-
     /// Returns where to report a missing type.
     pub(crate) fn start(&self) -> Span {
         self.asyncness.map_or(self.body.span_open(), |word| word.span)

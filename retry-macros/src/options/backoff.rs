@@ -8,7 +8,7 @@ use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
-use syn::{Expr, Ident, Token, token};
+use syn::{Expr, Ident, Lit, Token, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, each, up_to_comma};
@@ -129,6 +129,13 @@ pub(crate) fn read(
             return Ok((BackoffKind::Runtime(local), tokens));
         }
     }
+    let word = tokens.to_string().rsplit("::").next().unwrap_or_default().to_lowercase();
+    let curve = NAMES.into_iter().find(|name| word.trim_matches([' ', '"']).starts_with(name));
+    if let (Some(curve), false) = (curve, input.peek(Ident::peek_any) && !input.peek2(Token![::])) {
+        let curve = if matches!(curve, "linear" | "custom") { "exponential" } else { curve };
+        let message = format!("a curve is a word: write one such as `backoff = {curve}`");
+        return Err(error(tokens, message));
+    }
     let name = grammar::name(input, "expected the name of a curve, such as `exponential`")?;
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
@@ -204,9 +211,14 @@ fn setting(
     key: &str,
     example: &str,
 ) -> syn::Result<Option<Expr>> {
-    let message =
-        format!("`{curve}` has one setting: write `backoff = {curve}({key} = {example})`");
     let all = content.cursor().token_stream();
+    let lone = syn::parse2::<Lit>(all.clone()).ok().map(|value| quote!(#value).to_string());
+    let is_like = |value: &String| value.starts_with('"') == example.starts_with('"');
+    let value = lone.filter(is_like).unwrap_or_else(|| example.to_owned());
+    let message = format!(
+        "`{curve}` has one setting: write `backoff = {curve}({key} = {value})`, with the options \
+         `initial_delay` and `max_delay` beside it"
+    );
     let name = content.call(Ident::parse_any).map_err(|_| error(all, &message))?;
     if name != key {
         return Err(error(name, message));

@@ -56,7 +56,7 @@ fn read(
     scope: &Scope,
     errors: &mut Errors,
 ) -> syn::Result<()> {
-    let expected = "expected a setting of the breaker, such as `failure_threshold = 5`";
+    let expected = "a setting has a name, as in `failure_threshold = 5` or `timeout = \"30s\"`";
     let name = grammar::name(input, expected)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {

@@ -11,6 +11,7 @@ use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, up_to_comma};
 use crate::tokens::text::short_text;
+use crate::value;
 
 /// One entry.
 #[derive(Clone)]
@@ -175,12 +176,10 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if input.peek(Token![!]) || input.peek(Token![-]) {
         let exception = until_comma(input);
         let excluded: TokenStream = exception.clone().into_iter().skip(1).collect();
-        let message = if word_here(&excluded.to_string(), &["never"]).is_some() {
-            "to retry what may pass, and nothing permanent, write `transient`".to_owned()
-        } else {
-            let excluded = short_text(&excluded);
-            format!("a list has no exceptions: in place of this one, add `abort_on = [{excluded}]`")
-        };
+        let excluded = short_text(&excluded);
+        let message = format!(
+            "a list has no exceptions: in place of this one, add `abort_on = [{excluded}]`"
+        );
         return Err(error(exception, message));
     }
     let name = grammar::name(input, "expected a matcher, such as `transient`")?;
@@ -217,8 +216,8 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
             let guard = content.parse::<Option<Token![if]>>()?;
             Matcher::Matches { pattern, guard: guard.map(|_| content.parse()).transpose()? }
         }
-        "when" => Matcher::When(content.parse()?),
-        _ => Matcher::Ok(content.parse()?),
+        "when" => Matcher::When(value::function(content.parse()?, &word, "is_transient")?),
+        _ => Matcher::Ok(value::function(content.parse()?, &word, "|value| value.is_none()")?),
     };
     grammar::last(&content, format_args!("`{word}` takes one argument: `{example}`"))?;
     Ok(matcher)
@@ -268,10 +267,12 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let segments = path.iter().flat_map(|path| &path.segments);
     let segments: Vec<String> = segments.map(|segment| segment.ident.to_string()).collect();
     let message = match &segments[..] {
-        [] => return error(name, grammar::unknown("matcher", word, &names())),
-        [_] if matches!(word, "all" | "any" | "every") => "every failure is retried without \
+        [] | [_] if matches!(word, "all" | "any" | "every" | "_") => {
+            "every failure is retried without \
             `retry_on`: leave it out, or, for those that may pass, write `retry_on = [transient]`"
-            .to_owned(),
+                .to_owned()
+        }
+        [] => return error(name, grammar::unknown("matcher", word, &names())),
         [_] if meant(word, &names()).is_some() => grammar::unknown("matcher", word, &names()),
         [.., path, kind]
             if matches!(&**path, "Class" | "Matcher") || !is_upper(path) && is_kind(kind) =>
@@ -280,6 +281,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
             let kind = kind.unwrap_or("transient");
             format!("a kind of failure is a word here: write `{kind}`")
         }
+        [.., ty, status] if ty == "StatusCode" => of_a_status(word_here(status, &names())),
         [.., ty, _] if ty == "ErrorKind" => format!(
             "`{written}` is not a matcher: to compare the kind of an `io::Error`, write \
              `when(|error| error.kind() == {written})`"
@@ -311,7 +313,10 @@ const NO_KINDS: [&str; 6] =
 /// The error for an HTTP status that is of this kind.
 fn of_a_status(kind: Option<&str>) -> String {
     let kind = kind.map_or_else(String::new, |kind| format!("write `{kind}`, or "));
-    format!("a status is not a matcher: {kind}test it with a function of the error, in `when(…)`")
+    format!(
+        "a status is not a matcher: {kind}test it with a function of the error, in `when(…)`; for \
+         reqwest, `when(|error| error.status().is_some_and(|status| status == 404))`"
+    )
 }
 
 /// Returns whether this is the word for a kind of failure.

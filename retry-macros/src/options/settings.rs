@@ -411,12 +411,12 @@ impl<C: Copy + Default> Settings<C> {
         self.calls_of(wrong, |entry| entry.value.runtime.is_empty())
     }
 
-    /// Like [`calls`](Self::calls), for the values known only at runtime.
-    pub(crate) fn runtime_calls(&self, wrong: Fields) -> TokenStream {
-        self.calls_of(wrong, |entry| !entry.value.runtime.is_empty())
-    }
-
-    fn calls_of(&self, wrong: Fields, is_wanted: impl Fn(&Entry<C>) -> bool) -> TokenStream {
+    /// Like [`calls`](Self::calls), for the entries that are wanted.
+    pub(crate) fn calls_of(
+        &self,
+        wrong: Fields,
+        is_wanted: impl Fn(&Entry<C>) -> bool,
+    ) -> TokenStream {
         let right = self.entries.iter().filter(|entry| {
             is_wanted(entry) && !wrong.contains(entry.field()) && !wrong.contains(entry.innermost())
         });

@@ -116,7 +116,8 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
             shared(binding, args.hedges(), errors);
         }
         if !is_named
-            && is_called_once(binding.ty, &function.sig.generics)
+            && is_bound(binding.ty, &function.sig.generics, &["FnOnce", "AsyncFnOnce"])
+            && !is_bound(binding.ty, &function.sig.generics, &["Copy"])
             && calls(function, &binding.name)
         {
             called_once(binding, errors);
@@ -303,11 +304,6 @@ fn is_pin(ty: &Type) -> bool {
 /// FnMut()>`, or `F` where `F: FnMut()`. It is `mut` because a call needs that.
 fn is_called(ty: &Type, generics: &Generics) -> bool {
     is_bound(ty, generics, &["FnMut", "AsyncFnMut", "Fn", "AsyncFn"])
-}
-
-/// Returns whether the type is one of a value that can be called only once.
-fn is_called_once(ty: &Type, generics: &Generics) -> bool {
-    is_bound(ty, generics, &["FnOnce", "AsyncFnOnce"]) && !is_bound(ty, generics, &["Copy"])
 }
 
 /// Returns whether the type is declared to implement one of these traits.

@@ -134,7 +134,10 @@ const TABLES: &[&[ForeignName]] = &[RETRY, BREAKER, QUOTA, BACKOFF];
 /// Returns what an unknown key probably means, or else the known ones.
 fn hint(word: &str, known: &[&str]) -> String {
     let is_policy = known.contains(&"attempts");
-    if let Some(owner) = owner_of(word).filter(|_| is_policy) {
+    let is_of_breaker = options::BREAKER.iter().any(|setting| setting.name() == word);
+    let is_of_quota = options::QUOTA.iter().any(|setting| setting.name() == word);
+    if is_policy && (is_of_breaker || is_of_quota) {
+        let owner = if is_of_breaker { "breaker" } else { "quota" };
         return format!(": it is a setting of a {owner}: move it to the settings of the {owner}");
     }
     let why = match word {
@@ -160,13 +163,6 @@ fn hint(word: &str, known: &[&str]) -> String {
     }
     let meant = key_meant(word, known, TABLES);
     instead(word, meant.as_deref(), known, "the documentation of the type that is read")
-}
-
-/// Returns the owner of a setting that is not part of a policy: a breaker or a quota.
-fn owner_of(key: &str) -> Option<&'static str> {
-    let is_of_breaker = options::BREAKER.iter().any(|setting| setting.name() == key);
-    let is_of_quota = || options::QUOTA.iter().any(|setting| setting.name() == key);
-    is_of_breaker.then_some("breaker").or_else(|| is_of_quota().then_some("quota"))
 }
 
 #[cfg(test)]

@@ -192,7 +192,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    fn write(
+    pub(super) fn write(
         self,
         style: Style,
         values: Option<&dyn Values>,
@@ -233,15 +233,6 @@ impl Part {
             }
         }
     }
-}
-
-pub(super) fn write_all(
-    parts: &[Part],
-    style: Style,
-    values: Option<&dyn Values>,
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    parts.iter().try_for_each(|part| part.write(style, values, f))
 }
 
 /// A number relevant to a message; it may be a default that was not written.

@@ -171,12 +171,6 @@ impl Judgement {
         longer(self.hinted_wait(), self.overruled).filter(|wait| !wait.is_zero())
     }
 
-    /// Returns whether a breaker counts it as a failure. Never a conflict: a server that lets one
-    /// transaction lose works.
-    fn counts_for_breaker(&self) -> bool {
-        self.failure && !self.class.contains(Class::CONFLICT)
-    }
-
     /// The wait for which a breaker holds all calls: a server that limits its callers, or fails,
     /// has asked for it. The failures of the other members of a race are reported on their own.
     pub(crate) fn held_wait(&self) -> Option<Duration> {
@@ -252,7 +246,8 @@ impl<'a> Verdict<'a> {
             // Held before the report, which may free the slot of a probe and wake a caller.
             permit.hold(wait);
         }
-        if judgement.counts_for_breaker() {
+        // A conflict is no failure of the server: one that lets one transaction lose works.
+        if judgement.failure && !judgement.class.contains(Class::CONFLICT) {
             permit.failure_with(&self.error);
         } else {
             permit.success();

@@ -199,7 +199,8 @@ impl Words<'_> {
             "~" => self.rest_end(rest, next, Gap::Fillers),
             "*" => self.rest_end(rest, next, Gap::Words),
             ":" => self.rest_end(rest, next, Gap::Punctuation),
-            "^" | "$" if !self.begins_clause(next) => None,
+            // A clause begins where the word before it is not close.
+            "^" | "$" if next != 0 && next < self.list.len() && self.is_close(next) => None,
             "^" | "$" => self.rest_end(rest, next, gap),
             _ => (next..=next + gap.most_words())
                 .take_while(|&at| self.is_within(gap, next, at))
@@ -247,21 +248,6 @@ impl Words<'_> {
         let end = self.phrase_end("error sending request", at)?;
         let is_https = self.after(end - 1).starts_with(" for url (https:");
         (!is_https).then_some(end)
-    }
-
-    /// Returns whether a clause begins at this word, or the text ends in front of it.
-    fn begins_clause(&self, at: usize) -> bool {
-        at == 0 || at >= self.list.len() || !self.is_close(at)
-    }
-
-    /// Returns whether the word at `end` makes a thing of the event before it: "reset token".
-    fn is_thing(&self, end: usize) -> bool {
-        self.is_close(end) && self.word(end).is_in(THING_AFTER)
-    }
-
-    /// Returns whether the words `from..to` are parts of one identifier.
-    fn is_identifier(&self, from: usize, to: usize) -> bool {
-        (from + 1..to).all(|at| self.is_joined(at))
     }
 
     /// Returns whether the words `from..to` stand beside a place in a file: "in column 3", "line
@@ -350,10 +336,12 @@ impl Phrase {
         let counts = match self.sense {
             Sense::Anywhere => true,
             // "connection reset token": a thing.
-            Sense::Event => is_head() && !words.is_thing(end),
+            Sense::Event => {
+                is_head() && !(words.is_close(end) && words.word(end).is_in(THING_AFTER))
+            }
             Sense::Noun => is_head() && !words.is_setting(at, end),
             Sense::Eof => is_head() && !words.is_setting(at, end) && !words.has_place(at, end),
-            Sense::Name => is_head() && words.is_identifier(at, end),
+            Sense::Name => is_head() && (at + 1..end).all(|at| words.is_joined(at)),
             Sense::Capitals => {
                 is_head() && words.word(at).text.bytes().all(|byte| byte.is_ascii_uppercase())
             }

@@ -159,14 +159,9 @@ fn breaker_transition(transition: &Transition) {
     }
 }
 
-fn breaker_state(breaker: &Name, observes: bool, state: f64) {
+pub(crate) fn breaker_state(breaker: &Name, observes: bool, state: f64) {
     let key = breaker_key(BREAKER, breaker, observes, None);
     with_recorder(|recorder| recorder.register_gauge(&key, &METADATA)).set(state);
-}
-
-/// Sets the gauge of a breaker to closed: the facade cannot remove it.
-pub(crate) fn breaker_dropped(breaker: &Name, observes: bool) {
-    breaker_state(breaker, observes, 0.0);
 }
 
 /// The breaker of a family gets two labels, so that families can be summed.

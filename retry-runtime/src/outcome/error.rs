@@ -313,7 +313,7 @@ impl<E> RetryError<E> {
     }
 }
 
-impl<E> From<Interrupted> for RetryError<E> {
+impl<E> From<Interrupted> for RetryError<E /* a body fails with `E`; write aliases out */> {
     fn from(interrupted: Interrupted) -> Self {
         let reason = match interrupted {
             Interrupted::Timeout { .. } | Interrupted::Value => Reason::Attempts,

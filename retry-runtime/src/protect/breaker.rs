@@ -251,7 +251,8 @@ impl CircuitBreaker {
 impl Drop for CircuitBreaker {
     fn drop(&mut self) {
         if self.state() != State::Closed {
-            metrics::breaker_dropped(&self.name, self.observes());
+            // Closed: the facade cannot remove the gauge.
+            metrics::breaker_state(&self.name, self.observes(), 0.0);
         }
     }
 }

@@ -81,9 +81,4 @@ impl<Q> Supply<Q> {
             Self::Last(_) | Self::Spent => None,
         }
     }
-
-    /// Returns whether there is nothing left to send again.
-    pub(super) fn is_spent(&self) -> bool {
-        matches!(self, Self::Spent)
-    }
 }

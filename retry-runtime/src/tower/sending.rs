@@ -114,7 +114,7 @@ where
     }
 
     fn can_repeat(&self) -> bool {
-        !self.source.supply.is_spent()
+        !matches!(self.source.supply, Supply::Spent)
     }
 
     fn finish(&mut self, result: Self::Output) -> Self::Output {

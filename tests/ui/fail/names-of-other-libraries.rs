@@ -50,4 +50,4 @@ fn main() {}
 // remains: unknown jitter
 // remains: a duration needs a unit
 // remains: cannot find
-// remains: closure is expected to take 1 argument
+// remains: `on_retry` takes a function of other arguments

@@ -1,4 +1,3 @@
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use retry_runtime::{Policy, Retrier, retry};
@@ -8,7 +7,7 @@ fn optional() -> Result<u32, String> {
     Ok(1)
 }
 
-#[retry(wait_by = |_, wait| ControlFlow::Continue(2 * wait))]
+#[retry(wait_by = |_, wait| std::ops::ControlFlow::Continue(2 * wait))]
 fn without_a_number() -> Result<u32, String> {
     Ok(1)
 }

@@ -342,6 +342,7 @@ pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sy
 macro_rules! names_elsewhere {
     ($($($name:ident)|+ = $here:ty, $write:literal;)*) => {$($(
         #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "some are functions or attributes there")]
         #[deprecated(note = $write)]
         pub type $name = $here;
     )+)*};
@@ -356,12 +357,14 @@ names_elsewhere! {
         "write `Policy::new().backoff(Backoff::Fibonacci)`";
     BackoffType | DelayBackoffType = Backoff, "write `retry_runtime::Backoff`";
     Retryable | Retry = Retrier, "write `Retrier::new(policy).run(closure).await`, or `#[retry]`";
+    retry_fn | retry_notify = Retrier, "write `Retrier::new(policy).run(closure).await`";
+    retryable = Retrier, "write `#[retry]` above a function";
     BlockingRetryable = Retrier, "write `Retrier::new(policy).run_sync(closure)`";
-    RetryIf = Retrier, "write `Retrier::new(policy).when(condition).run(closure).await`";
+    RetryIf | retry_if = Retrier, "write `Retrier::new(policy).when(condition).run(closure).await`";
     CircuitBreakerConfig | CircuitBreakerBuilder | CircuitBreakerOptions = BreakerConfig,
         "write `retry_runtime::BreakerConfig`";
     Breaker | Recloser = CircuitBreaker, "write `retry_runtime::CircuitBreaker`";
-    CircuitState | BreakerState = State, "write `retry_runtime::State`";
+    circuit_breaker = CircuitBreaker, "write `#[retry(breaker = DB)]` above a function";
     RetryBudget | TokenBucket = RetryQuota, "write `retry_runtime::RetryQuota`";
 }
 
@@ -375,9 +378,6 @@ pub type RetryLayer<InferredFromCall> = tower::RetryLayer<retrier::Readable, Inf
 pub mod prelude {
     pub use crate::*;
 }
-#[doc(hidden)]
-#[deprecated(note = "write `#[retry(breaker = DB)]`")]
-pub mod circuit_breaker {}
 #[doc(hidden)]
 #[allow(deprecated, reason = "only such names are in it")]
 pub mod strategy {

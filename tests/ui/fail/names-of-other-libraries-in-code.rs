@@ -15,7 +15,7 @@ static DB: CircuitBreaker = CircuitBreaker::new("db", CircuitBreakerConfig::new(
 
 mod strategies {
     use retry_runtime::strategy::{ExponentialBackoff, FixedInterval};
-    use retry_runtime::{BackoffType, BlockingRetryable, Retry, RetryIf, circuit_breaker};
+    use retry_runtime::{BackoffType, BlockingRetryable, Retry, RetryIf, circuit_breaker, retry_fn};
 }
 
 fn main() {}
@@ -25,4 +25,3 @@ fn main() {}
 // cured 18: by hand
 // cured 6: use retry_runtime::prelude::*; => {}
 // remains: use of deprecated type alias
-// remains: use of deprecated module `circuit_breaker`

@@ -11,6 +11,12 @@ use trybuild::TestCases;
 
 /// Where cargo keeps what it builds on the way.
 const BUILD_DIR: &str = "CARGO_BUILD_BUILD_DIR";
+/// What trybuild passes to the compiler for the cases. For the crates that these need, it leaves out the
+/// last one, so that cargo would check all of them twice. These go before what it passes.
+const FLAGS: (&str, &str) = (
+    "CARGO_ENCODED_RUSTFLAGS",
+    "--cfg\x1ftrybuild\x1f--verbose\x1f-A\x1fdead_code\x1f--diagnostic-width=140",
+);
 
 /// All of them are checked in one go, as long as none of them is to compile. trybuild checks crates once
 /// more for them, in a folder of its own; the macros are those that the tests have built, as the folder
@@ -24,6 +30,7 @@ fn mistakes() {
         .args(["mistakes", "--exact", "--nocapture"])
         .args(env::args().filter(|arg| arg.starts_with("trybuild=")))
         .env(BUILD_DIR, target())
+        .env(FLAGS.0, FLAGS.1)
         .status()
         .expect("the tests run");
     assert!(status.success(), "what the compiler says is shown above");

@@ -13,7 +13,9 @@ use retry_workflow::{
 use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3_600);
+/// Longer than all waits beside it. A job looks about once for each second of it.
+const LONG: Duration = Duration::from_secs(100);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 #[tokio::test(start_paused = true)]
 async fn a_postponed_item_uses_up_no_attempt() {
@@ -70,13 +72,13 @@ async fn neither_the_budget_nor_max_elapsed_counts_a_postponement() {
     for policy in [policy(), policy().max_elapsed(10 * SECOND)] {
         let workflow = Workflow::new("import").retry(policy);
         let made =
-            calls(workflow, &[Fails, Postpones(HOUR), Fails, Postpones(HOUR), Succeeds]).await;
-        assert_eq!(made.1, [0, 2, 3_602, 3_604, 7_204]);
+            calls(workflow, &[Fails, Postpones(LONG), Fails, Postpones(LONG), Succeeds]).await;
+        assert_eq!(made.1, [0, 2, 102, 104, 204]);
         assert_eq!((made.0.succeeded(), made.0.counts.attempts), (1, 3));
     }
     // They still count everything else.
     let workflow = Workflow::new("import").retry(policy());
-    let made = calls(workflow, &[Fails, Postpones(HOUR), Fails, Postpones(HOUR), Fails]).await;
+    let made = calls(workflow, &[Fails, Postpones(LONG), Fails, Postpones(LONG), Fails]).await;
     assert_eq!((made.0.dead(), made.1.len()), (1, 5));
 }
 
@@ -89,7 +91,7 @@ async fn a_short_postponement_is_a_second_and_none_is_an_ordinary_failure() {
     assert_eq!((report.dead(), seen), (1, vec![0]));
     // A handler that succeeds after all is done.
     let done = |_: u32, cx: ItemContext| async move {
-        cx.postpone(HOUR);
+        cx.postpone(LONG);
         Ok::<_, String>(())
     };
     assert!(workflow().run([1_u32], done).await.unwrap().elapsed < SECOND);
@@ -107,9 +109,11 @@ async fn an_item_that_is_postponed_for_too_long_fails_as_usual() {
         calls(workflow().retry(twice), &[Postpones(Duration::MAX), Succeeds]).await;
     assert_eq!((report.succeeded(), seen), (1, vec![0, 1]));
     // By default for a day.
-    let (report, seen) =
-        calls(Workflow::new("import").retry(policy!(attempts = 1)), &[Postpones(HOUR)]).await;
-    assert_eq!((report.dead(), seen.len()), (1, 25));
+    for (wait, ends) in [(DAY, 0), (DAY + SECOND, 1)] {
+        let workflow = Workflow::new("import").retry(policy!(attempts = 1));
+        let (report, seen) = calls(workflow.stop_on(sleep(10 * SECOND)), &[Postpones(wait)]).await;
+        assert_eq!((report.dead(), report.counts.pending, seen.len()), (ends, 1 - ends, 1));
+    }
 }
 
 /// The total is that of the run, through retries and rounds of the item.
@@ -124,14 +128,14 @@ async fn the_time_for_which_an_item_is_postponed_adds_up() {
     let workflow = Workflow::new("import")
         .retry(policy!(attempts = 2, backoff = fixed, initial_delay = "1s"))
         .error_policy(rounds)
-        .max_postponed(HOUR + HOUR);
-    let made = [Postpones(HOUR), Fails, Fails, Postpones(HOUR), Postpones(HOUR), Succeeds];
+        .max_postponed(LONG + LONG);
+    let made = [Postpones(LONG), Fails, Fails, Postpones(LONG), Postpones(LONG), Succeeds];
     let (report, seen) = calls(workflow, &made).await;
-    assert_eq!(seen, [0, 3_600, 3_601, 3_602, 7_202, 7_203]);
+    assert_eq!(seen, [0, 100, 101, 102, 202, 203]);
     assert_eq!((report.succeeded(), report.counts.attempts), (1, 4));
 }
 
-/// Runs the item of `import-1`, which is never ready and asks for 10 hours each time; returns the
+/// Runs the item of `import-1`, which is never ready and asks for a long wait each time; returns the
 /// report.
 async fn never_ready(workflow: Workflow, store: &SqliteStore, calls: &Arc<AtomicU32>) -> JobReport {
     let calls = Arc::clone(calls);
@@ -142,7 +146,7 @@ async fn never_ready(workflow: Workflow, store: &SqliteStore, calls: &Arc<Atomic
         .run(keyed([1_u32], ToString::to_string), move |_: u32, cx| {
             calls.fetch_add(1, Ordering::Relaxed);
             async move {
-                cx.postpone(10 * HOUR);
+                cx.postpone(LONG);
                 Err::<(), _>("not ready")
             }
         })
@@ -165,7 +169,7 @@ async fn a_changed_limit_does_not_end_a_postponement() {
 #[tokio::test(start_paused = true)]
 async fn only_time_that_was_waited_counts_as_postponed() {
     let (store, calls) = (SqliteStore::in_memory(), Arc::default());
-    let workflow = || Workflow::new("import").max_postponed(24 * HOUR);
+    let workflow = || Workflow::new("import").max_postponed(250 * SECOND);
     for number in 1..=5 {
         let stopped = workflow().stop_on(sleep(10 * SECOND));
         let report = never_ready(stopped, &store, &calls).await;
@@ -177,7 +181,7 @@ async fn only_time_that_was_waited_counts_as_postponed() {
     // Four times 10 s were waited, and the last wait has not been cut off.
     let item = store.item("import-1", "1").await.unwrap().unwrap();
     let waited = work::postponed(&item).unwrap().wait;
-    assert!(waited >= 10 * HOUR + 40 * SECOND && waited < 10 * HOUR + 60 * SECOND, "{waited:?}");
+    assert!(waited >= LONG + 40 * SECOND && waited < LONG + 45 * SECOND, "{waited:?}");
     // After it, there is time for one more.
     let report = never_ready(workflow(), &store, &calls).await;
     assert_eq!((report.classes["postponed"], calls.load(Ordering::Relaxed)), (1, 7));
@@ -205,7 +209,7 @@ async fn the_rest_of_a_wait_that_was_cut_short_counts_again() {
                 let number = calls.fetch_add(1, Ordering::Relaxed);
                 async move {
                     if number == 1 {
-                        cx.postpone(10 * HOUR);
+                        cx.postpone(LONG);
                     }
                     Err::<(), _>("no")
                 }
@@ -227,19 +231,19 @@ async fn each_postponed_attempt_is_an_event_when_it_ends() {
     let events: Arc<Mutex<Vec<String>>> = Arc::default();
     let workflow = || {
         let events = Arc::clone(&events);
-        Workflow::new("import").max_postponed(25 * HOUR).on_event(move |event| {
+        Workflow::new("import").max_postponed(250 * SECOND).on_event(move |event| {
             if let JobEvent::Attempt { attempt, .. } = event {
                 let times = attempt.failure.as_ref().map_or(0, |failure| failure.times);
-                let hours = attempt.wait.as_secs() / 3_600;
+                let seconds = attempt.wait.as_secs();
                 let outcome = attempt.outcome.as_str();
-                events.lock().unwrap().push(format!("{outcome} {times} {hours}"));
+                events.lock().unwrap().push(format!("{outcome} {times} {seconds}"));
             }
         })
     };
     never_ready(workflow().stop_on(sleep(10 * SECOND)), &store, &calls).await;
-    assert_eq!(*events.lock().unwrap(), ["postponed 1 10"]);
+    assert_eq!(*events.lock().unwrap(), ["postponed 1 100"]);
     never_ready(workflow(), &store, &calls).await;
-    assert_eq!(*events.lock().unwrap(), ["postponed 1 10", "postponed 1 10", "failed 1 0"]);
+    assert_eq!(*events.lock().unwrap(), ["postponed 1 100", "postponed 1 100", "failed 1 0"]);
     let history = store.item("import-1", "1").await.unwrap().unwrap().history;
     assert_eq!((history.len(), history[0].failure.as_ref().unwrap().times), (2, 2));
 }
@@ -274,7 +278,7 @@ async fn a_postponed_probe_returns_its_slot() {
                 match (item, call) {
                     (1, 0) => Err("down"),
                     (2, _) if call < 3 => {
-                        cx.postpone(HOUR);
+                        cx.postpone(LONG);
                         Err("not ready")
                     }
                     _ => Ok(()),
@@ -284,7 +288,7 @@ async fn a_postponed_probe_returns_its_slot() {
         .await
         .unwrap();
     assert_eq!((report.succeeded(), report.dead()), (2, 1));
-    assert!(report.elapsed >= HOUR && report.elapsed < HOUR + 60 * SECOND, "{report}");
+    assert!(report.elapsed >= LONG && report.elapsed < LONG + 20 * SECOND, "{report}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -297,7 +301,7 @@ async fn a_postponed_attempt_uses_a_start_of_the_rate() {
 #[tokio::test(start_paused = true)]
 async fn a_postponed_item_is_not_late() {
     let workflow = Workflow::new("import").retry(policy!(attempts = 1)).skip_after(10 * SECOND);
-    let (report, _) = calls(workflow, &[Postpones(HOUR), Succeeds]).await;
+    let (report, _) = calls(workflow, &[Postpones(LONG), Succeeds]).await;
     assert_eq!((report.succeeded(), report.skipped()), (1, 0));
 }
 
@@ -309,7 +313,7 @@ async fn tasks_of_a_graph_can_be_postponed() {
         async move {
             sleep(SECOND).await;
             if number < 5 {
-                cx.postpone(HOUR);
+                cx.postpone(LONG);
                 return Err("not there");
             }
             Ok(())
@@ -322,7 +326,7 @@ async fn tasks_of_a_graph_can_be_postponed() {
         .await
         .unwrap();
     assert_eq!((report.succeeded(), report.counts.attempts), (2, 2));
-    assert!(report.elapsed >= 5 * HOUR);
+    assert!(report.elapsed >= 5 * LONG);
 }
 
 /// An attempt that is cut off is no answer.
@@ -331,8 +335,8 @@ async fn a_timeout_is_an_ordinary_failure() {
     let report = Workflow::new("import")
         .retry(Policy::new().attempts(1).timeout(SECOND))
         .run([1_u32], |_: u32, cx| async move {
-            cx.postpone(HOUR);
-            sleep(HOUR).await;
+            cx.postpone(LONG);
+            sleep(LONG).await;
             Err::<(), _>("no")
         })
         .await

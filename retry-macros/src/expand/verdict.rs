@@ -198,7 +198,7 @@ fn any_of(matchers: &[Matcher], typed: bool) -> TokenStream {
         match matcher {
             Matcher::Pattern(text) => conditions.push(quote!({
                 static __RETRY_PATTERN: __retry::Pattern = __retry::Pattern::new(#text);
-                view.any_text(|text| __retry::Pattern::is_match(&__RETRY_PATTERN, text))
+                view.any_text(&|text| __retry::Pattern::is_match(&__RETRY_PATTERN, text))
             })),
             Matcher::Matches { pattern, guard } if typed => {
                 let guard = guard.as_ref().map(|guard| quote!(if #guard));

@@ -209,7 +209,7 @@ impl Matcher {
         match &self.0 {
             MatcherKind::Class(wanted) => class.intersects(*wanted),
             #[cfg(feature = "pattern")]
-            MatcherKind::Pattern(regex) => view.any_text(|text| regex.is_match(text)),
+            MatcherKind::Pattern(regex) => view.any_text(&|text| regex.is_match(text)),
         }
     }
 }

@@ -160,7 +160,7 @@ impl<'a> ErrorView<'a> {
             return hint;
         }
         let mut wait = None;
-        self.any_link(|link| {
+        self.any_link(&mut |link| {
             wait = wait_in_text(&text_without_bodies(link)).or(wait);
             false
         });
@@ -175,14 +175,15 @@ impl<'a> ErrorView<'a> {
     }
 
     /// Returns whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
+    /// It is compiled once, and not for each pattern of a program.
     #[cold]
-    pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
-        self.any_link(|link| is_wanted(&full_text(link)))
+    pub fn any_text(self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        self.any_link(&mut |link| is_wanted(&full_text(link)))
     }
 
     /// Returns whether the error, or any error that it wraps, satisfies `matches`; the outermost comes
     /// first.
-    pub(crate) fn any_link(self, mut matches: impl FnMut(&dyn Display) -> bool) -> bool {
+    pub(crate) fn any_link(self, matches: &mut dyn FnMut(&dyn Display) -> bool) -> bool {
         match self {
             Self::Typed(error) => classify::links(error).any(|link| matches(&link)),
             Self::Borrowed(error) => {
@@ -606,7 +607,7 @@ mod tests {
     #[test]
     fn a_mute_error_is_unclassified_if_leniently_probed() {
         assert_eq!(probe!(lenient __probe &Mute).classifier.class(), Class::empty());
-        assert!(!probe!(lenient __view &Mute).any_text(|_| true));
+        assert!(!probe!(lenient __view &Mute).any_text(&|_| true));
         assert_eq!(probe!(lenient __probe &()).classifier.class(), Class::empty());
     }
 
@@ -647,15 +648,15 @@ mod tests {
     fn a_pattern_sees_every_text_of_the_chain() {
         let error = anyhow::Error::from(Wrapper("outer", Everything)).context("outermost");
         for wanted in ["outermost", "outer", "HTTP 500"] {
-            assert!(probe!(strict __view &error).any_text(|text| text == wanted), "{wanted}");
+            assert!(probe!(strict __view &error).any_text(&|text| text == wanted), "{wanted}");
         }
-        assert!(!probe!(strict __view &error).any_text(|text| text.contains("other")));
-        assert!(probe!(strict __view &Everything).any_text(|text| text == "HTTP 500"));
-        assert!(probe!(strict __view &OnlyText).any_text(|text| text == "request timeout"));
+        assert!(!probe!(strict __view &error).any_text(&|text| text.contains("other")));
+        assert!(probe!(strict __view &Everything).any_text(&|text| text == "HTTP 500"));
+        assert!(probe!(strict __view &OnlyText).any_text(&|text| text == "request timeout"));
         let wrapper = Wrapper("outer", Everything);
-        assert!(probe!(strict __view &wrapper).any_text(|text| text == "HTTP 500"));
+        assert!(probe!(strict __view &wrapper).any_text(&|text| text == "HTTP 500"));
         let hidden = io::Error::other(Wrapper("outer", Everything));
-        assert!(probe!(strict __view &hidden).any_text(|text| text == "HTTP 500"));
+        assert!(probe!(strict __view &hidden).any_text(&|text| text == "HTTP 500"));
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl Description {
     pub fn of<Kind>(error: &impl Fault<Kind>) -> Self {
         let view = error.view(Seal);
         let (mut texts, mut texts_without_bodies) = (Vec::new(), Vec::new());
-        view.any_link(|link| {
+        view.any_link(&mut |link| {
             texts.push(full_text(link));
             texts_without_bodies.push(text_without_bodies(link));
             false

@@ -574,3 +574,49 @@ impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
 
     ignored!(visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_f64(f64), visit_str(&str));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a document in two blocks, for each place where the first may end.
+    fn in_two_blocks(text: &str) -> impl Iterator<Item = Result<Value, String>> {
+        (0..text.len()).map(move |at| {
+            let blocks = [&text[..at], &text[at..]].map(|block| io::Cursor::new(block.to_owned()));
+            let [first, second] = blocks;
+            let read = document(Box::new(first.chain(second)), Path::new("x.json"), true);
+            read.map_err(|error| error.to_string())
+        })
+    }
+
+    #[test]
+    fn a_reserved_key_is_refused_wherever_a_block_begins() {
+        for key in ["Number", "RawValue"] {
+            let text =
+                format!("[{{ \"id\": 1, \"n\": {{ \"$serde_json::private::{key}\": \"2\" }} }}]");
+            for read in in_two_blocks(&text) {
+                let told = read.unwrap_err();
+                assert!(
+                    told.contains("begins with `$serde_json::private::` is reserved"),
+                    "{told}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_may_be_what_no_key_may_be() {
+        for id in [
+            "$serde_json::private::Number",
+            "a $serde_json::private::Number",
+            "\"$serde_json::private::Number\": 1",
+            "\\\"$serde_json::private::Number\" : 1",
+            "$serde_json::private::Number\": 1",
+        ] {
+            let value = serde_json::json!([{ "id": id }]);
+            for read in in_two_blocks(&value.to_string()) {
+                assert_eq!(read.unwrap(), value);
+            }
+        }
+    }
+}

@@ -67,7 +67,7 @@ fn a_reduce_that_fails_is_in_the_report() {
 #[test]
 fn of_two_processes_the_last_one_runs_them() {
     let place = place("");
-    let place = place.script("import.sh", "touch ran.$1; while [ ! -e go ]; do sleep 0.02; done");
+    let place = place.script("import.sh", "touch ran.$1; while [ ! -e go ]; do sleep 0.05; done");
     let one = place.spawn(&["run", "job.yml", "--job-id", "shared", "--max-parallel", "2"]);
     until("the first one works", || place.path("ran.a").exists());
     let join = ["run", "job.yml", "--job-id", "shared", "--continue", "--if-running", "join"];
@@ -96,7 +96,7 @@ fn graphs_and_steps_have_them_too() {
 fn held(store: Option<String>) -> Place {
     place("")
         .on(store)
-        .script("keep.sh", "echo $RETRY_WORKFLOW_FINISH >> keys; while [ ! -e on ]; do sleep 0.02; done; cat \"$1\" >> reports; echo >> reports")
+        .script("keep.sh", "echo $RETRY_WORKFLOW_FINISH >> keys; while [ ! -e on ]; do sleep 0.05; done; cat \"$1\" >> reports; echo >> reports")
 }
 
 fn keys(place: &Place) -> Vec<String> {
@@ -191,7 +191,7 @@ fn elsewhere(place: &Place, arguments: &[&str]) -> Option<Running> {
 #[cfg(target_os = "linux")]
 fn a_worker_that_was_killed_elsewhere_is_waited_for() {
     for store in stores() {
-        let work = "touch ran.$1; case $1 in b) while [ ! -e go ]; do sleep 0.02; done;; esac";
+        let work = "touch ran.$1; case $1 in b) while [ ! -e go ]; do sleep 0.05; done;; esac";
         let place = place("").on(store).items(&["a", "b"]).script("import.sh", work);
         let mut first = place.spawn(&["run", "job.yml", "--no-progress"]);
         until("it works", || place.path("ran.b").exists());

@@ -12,7 +12,7 @@ fn a_store_locked_by_another_process_ends_the_job_which_can_be_resumed() {
     )
     .script(
         "first.sh",
-        "touch begun; while [ ! -f locked ]; do sleep 0.02; done; echo first >> log",
+        "touch begun; while [ ! -f locked ]; do sleep 0.05; done; echo first >> log",
     );
     let mut running = place.spawn(&["run", "job.yml", "--lease", "200ms", "--busy-timeout", "2s"]);
     until("it has begun", || place.path("begun").exists());

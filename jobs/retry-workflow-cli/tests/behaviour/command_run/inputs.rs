@@ -44,7 +44,7 @@ fn items_of_a_command_are_worked_on_while_it_runs() {
     let place = Place::with(
         "name: job\nmap:\n  input: ./list.sh\n  agent_template:\n    - { shell: 'echo ${item} >> seen', when: \"${item} matches '^(last|[0-9]{1,2})$'\" }\n",
     )
-    .script("list.sh", "seq 1 1500; while [ ! -e go ]; do sleep 0.02; done; echo last");
+    .script("list.sh", "seq 1 1500; while [ ! -e go ]; do sleep 0.05; done; echo last");
     place
         .ends(0, &["check", "job.yml"])
         .says("not checked: the items, because a check runs no commands");
@@ -77,7 +77,7 @@ fn an_input_that_fails_lets_running_items_end_and_runs_on_finish() {
     let place = Place::with(
         "name: job\nmap:\n  input: { command: './list.sh' }\n  max_parallel: 4\n  agent_template: { shell: './work.sh ${item}' }\non_finish: { shell: 'cat \"$RETRY_WORKFLOW_REPORT_FILE\" > report' }\n",
     )
-    .script("list.sh", "seq 1200; while [ ! -e begun ]; do sleep 0.01; done; exit 3")
+    .script("list.sh", "seq 1200; while [ ! -e begun ]; do sleep 0.05; done; exit 3")
     .script("work.sh", "echo $1 >> begun; sleep 0.3; echo $1 >> ended");
     let ran = place.ends(1, &["run", "job.yml"]);
     ran.says("stopped: its items cannot be read: the command of the input failed: exit status 3");
@@ -113,7 +113,7 @@ fn another_rule_for_ids_is_refused_until_the_job_has_all_items() {
     for store in stores() {
         let place = Place::with(&file(""))
             .on(store)
-            .script("list.sh", "cat rows; until [ -e go ]; do sleep 0.02; done");
+            .script("list.sh", "cat rows; until [ -e go ]; do sleep 0.05; done");
         let rows = "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\",\"n\":2}\n";
         place.write("rows", rows);
         let running = place.spawn(&["run", "job.yml"]);

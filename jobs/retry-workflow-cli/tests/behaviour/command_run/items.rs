@@ -109,7 +109,7 @@ fn failures_are_reported_immediately_in_groups_or_at_the_end() {
 #[test]
 fn failures_reported_immediately_precede_the_next_ones() {
     let place = place("{ error_collection: immediate }", &["bad1", "wait"])
-        .script("work.sh", "case $1 in bad*) exit 1; esac; while [ ! -f go ]; do sleep 0.02; done");
+        .script("work.sh", "case $1 in bad*) exit 1; esac; while [ ! -f go ]; do sleep 0.05; done");
     let mut running = place.spawn(&["run", "job.yml"]);
     let told = running.line_with("bad1: dead after 1 attempt: exit status 1");
     assert!(told.is_some());

@@ -26,7 +26,7 @@ fn place(work: &str) -> Place {
 fn a_killed_job_resumes_its_unfinished_items() {
     // The last six wait.
     let place = place(
-        "echo $1 >> begun; case $1 in *-[0-5]) ;; *) until [ -e go ]; do sleep 0.02; done;; esac; echo $1 >> ended",
+        "echo $1 >> begun; case $1 in *-[0-5]) ;; *) until [ -e go ]; do sleep 0.05; done;; esac; echo $1 >> ended",
     );
     let running = place.spawn(&["run", "job.yml", "--lease", "2s"]);
     until("some have ended", || place.read("ended").lines().count() >= 4);
@@ -88,7 +88,7 @@ fn lines_deleted_from_an_input_after_a_kill_lose_no_item() {
 
 /// Kills the job from within, once the test has written its process id.
 const KILLS: &str =
-    "while [ ! -f pid ]; do sleep 0.01; done; [ -f repaired ] || kill -9 $(cat pid)";
+    "while [ ! -f pid ]; do sleep 0.05; done; [ -f repaired ] || kill -9 $(cat pid)";
 
 #[test]
 fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
@@ -125,7 +125,7 @@ fn a_job_killed_during_reduce_repeats_no_finished_step() {
 
 #[test]
 fn two_processes_may_go_on_with_a_job_and_each_item_is_run_once() {
-    let place = place("echo $1 >> log; until [ -e go ]; do sleep 0.02; done");
+    let place = place("echo $1 >> log; until [ -e go ]; do sleep 0.05; done");
     let running = place.spawn(&["run", "job.yml"]);
     until("some have begun", || place.read("log").lines().count() >= 2);
     place.stops(running, "go");

@@ -101,7 +101,7 @@ fn letters_re_driven_for_later_wait_for_resume() {
 fn a_running_process_works_on_letters_that_another_re_drives() {
     let place = place().script(
         "import.sh",
-        "echo $1 >> log\ncase $1 in ada*) [ -f repaired ] || exit 1;; eve-2) while [ ! -f go ]; do sleep 0.02; done;; esac",
+        "echo $1 >> log\ncase $1 in ada*) [ -f repaired ] || exit 1;; eve-2) while [ ! -f go ]; do sleep 0.05; done;; esac",
     );
     let running = place.spawn(&["run", "job.yml"]);
     until("two are dead", || place.objects(&["jobs"]).iter().any(|job| job["counts"]["dead"] == 2));
@@ -232,9 +232,9 @@ fn letters_re_driven_during_reduce_are_run_by_the_same_process() {
         let place = place().on(store);
         let text = place
             .read("job.yml")
-            .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.02; done");
+            .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.05; done");
         let end =
-            "on_finish: { shell: 'echo >> ends; while [ ! -e over ]; do sleep 0.02; done' }\n";
+            "on_finish: { shell: 'echo >> ends; while [ ! -e over ]; do sleep 0.05; done' }\n";
         place.write("job.yml", &format!("{text}{end}"));
         let running = place.spawn(&["run", "job.yml"]);
         until("it reduces", || !place.read("summary").is_empty());
@@ -264,7 +264,7 @@ fn a_stop_during_reduce_leaves_re_driven_letters_to_resume() {
     let place = place();
     let text = place
         .read("job.yml")
-        .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.02; done");
+        .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.05; done");
     place.write("job.yml", &text);
     let running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("it reduces", || !place.read("summary").is_empty());

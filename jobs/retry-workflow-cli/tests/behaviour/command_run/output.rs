@@ -175,7 +175,7 @@ fn verbose_prints_each_line_behind_its_item() {
 }
 
 fn place_that_waits() -> Place {
-    place("echo it waits; while ! [ -f go ]; do sleep 0.02; done")
+    place("echo it waits; while ! [ -f go ]; do sleep 0.05; done")
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn place(work: &str) -> Place {
 }
 
 const HELD: &str =
-    "echo \"begin $1\" >> log; until [ -e go ]; do sleep 0.02; done; echo \"end $1\" >> log";
+    "echo \"begin $1\" >> log; until [ -e go ]; do sleep 0.05; done; echo \"end $1\" >> log";
 
 #[test]
 fn a_job_is_paused_from_elsewhere_and_resumed() {
@@ -118,7 +118,7 @@ fn a_killed_job_is_not_running_and_cancelled_as_a_whole() {
 #[test]
 fn items_of_a_running_job_are_cancelled_and_can_be_re_driven() {
     for store in stores() {
-        let work = "echo $1 >> log; until [ $1 != a ] || [ -e go ]; do sleep 0.02; done";
+        let work = "echo $1 >> log; until [ $1 != a ] || [ -e go ]; do sleep 0.05; done";
         let place = place(work).on(store);
         place.write("items.json", r#"["a","b","c"]"#);
         let workflow = place.read("job.yml").replace("max_parallel: 2", "max_parallel: 1");
@@ -150,7 +150,7 @@ fn items_of_a_running_job_are_cancelled_and_can_be_re_driven() {
 
 #[test]
 fn a_deadline_stops_a_job_which_can_be_resumed() {
-    let place = place("until [ -e go ]; do sleep 0.02; done");
+    let place = place("until [ -e go ]; do sleep 0.05; done");
     let mut running = place.spawn(&["run", "job.yml", "--deadline", "200ms"]);
     running.line_with("stopping: ").unwrap();
     place.write("go", "");
@@ -162,7 +162,7 @@ fn a_deadline_stops_a_job_which_can_be_resumed() {
 #[test]
 fn items_that_do_not_end_in_time_after_a_signal_are_released() {
     for store in stores() {
-        let work = "echo $$ >> log; until [ -e go ]; do sleep 0.02; done";
+        let work = "echo $$ >> log; until [ -e go ]; do sleep 0.05; done";
         let place = place(work).on(store);
         let running = place.spawn(&["run", "job.yml", "--stop-within", "300ms"]);
         until("two have begun", || place.read("log").lines().count() == 2);

@@ -8,7 +8,7 @@ use super::support::{Place, Running, stores, until};
 fn place(work: &str) -> Place {
     let ids: Vec<_> = (0..8).map(|id| format!("item-{id}")).collect();
     Place::with(
-        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo on >> reduced; while [ -f hold ]; do sleep 0.02; done'\n",
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo on >> reduced; while [ -f hold ]; do sleep 0.05; done'\n",
     )
     .items(&ids.iter().map(String::as_str).collect::<Vec<_>>())
     .script("work.sh", work)
@@ -22,7 +22,7 @@ fn begun(place: &Place) -> Running {
 }
 
 /// Items that begin, and go on once there is a file `go`.
-const HELD: &str = "echo $1 >> log; while [ ! -f go ]; do sleep 0.02; done";
+const HELD: &str = "echo $1 >> log; while [ ! -f go ]; do sleep 0.05; done";
 
 fn jobs(place: &Place) -> usize {
     let jobs = place.objects(&["jobs"]);

@@ -17,7 +17,7 @@ fn nothing_begins_before_its_time_and_all_parts_wait_once() {
 
 #[test]
 fn one_file_runs_after_another_by_the_shell() {
-    let import = "name: import\nmap:\n  input: items.json\n  agent_template: { shell: '[ -e repaired ]' }\nreduce: { shell: 'touch reducing; while [ ! -e go ]; do sleep 0.02; done; echo import >> order' }\n";
+    let import = "name: import\nmap:\n  input: items.json\n  agent_template: { shell: '[ -e repaired ]' }\nreduce: { shell: 'touch reducing; while [ ! -e go ]; do sleep 0.05; done; echo import >> order' }\n";
     let export = "name: export\ncommands: [{ shell: 'echo export >> order' }]\n";
     for store in stores() {
         let place = Place::new().on(store).items(&["a"]).file("import.yml", import);
@@ -52,7 +52,7 @@ map:
   input: items.json
   max_parallel: 1
   agent_template:
-    - shell: 'echo ${item.id} >> ran; [ ${item.id} != a ] || { while [ ! -e on ]; do sleep 0.02; done; [ -e repaired ]; }'
+    - shell: 'echo ${item.id} >> ran; [ ${item.id} != a ] || { while [ ! -e on ]; do sleep 0.05; done; [ -e repaired ]; }'
       retry_config: { attempts: 50, backoff: fixed, initial_delay: 300ms }
     - shell: '[ ${item.id} != bad ]'
 reduce: { shell: '[ -e repaired ]' }
@@ -114,7 +114,7 @@ fn of_several_jobs_the_worst_end_is_the_exit_code() {
 
 #[test]
 fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night() {
-    let text = "name: night\nskip_after: 1h\nsetup:\n  - shell: 'echo >> prepared; while [ ! -e on ]; do sleep 0.02; done'\n  - shell: 'echo >> prepared'\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\n";
+    let text = "name: night\nskip_after: 1h\nsetup:\n  - shell: 'echo >> prepared; while [ ! -e on ]; do sleep 0.05; done'\n  - shell: 'echo >> prepared'\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\n";
     let place = Place::with(text).items(&["a", "b"]);
     let running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("it is prepared", || !place.read("prepared").is_empty());
@@ -145,7 +145,7 @@ fn a_job_that_ends_before_it_had_any_items_does_not_reduce_them_later() {
 
 #[test]
 fn a_night_runs_the_killed_last_steps_before_it_starts_its_job() {
-    let text = "name: night\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\non_finish: { shell: 'echo $RETRY_WORKFLOW_FINISH >> ends; while [ ! -e on ]; do sleep 0.02; done' }\n";
+    let text = "name: night\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\non_finish: { shell: 'echo $RETRY_WORKFLOW_FINISH >> ends; while [ ! -e on ]; do sleep 0.05; done' }\n";
     let place = Place::with(text).items(&["a"]);
     let running = place.spawn(&["run", "job.yml"]);
     until("it is at the end", || !place.read("ends").is_empty());

@@ -72,7 +72,7 @@ fn a_server_that_is_read_only_for_seconds_is_waited_for_with_a_line() {
         });
     };
     let job = "name: job\nmode: mapreduce\nmap:\n  input: items.json\n  json_path: '$[*]'\n  \
-               max_parallel: 2\n  agent_template:\n    - shell: 'until [ -e go ]; do sleep 0.02; done; : ${item.id}'\n";
+               max_parallel: 2\n  agent_template:\n    - shell: 'until [ -e go ]; do sleep 0.05; done; : ${item.id}'\n";
     let place = Place::with(job).items(&["1", "2", "3", "4", "5", "6"]);
     let mut running: Running = place.spawn(&["run", "job.yml", "--store", &url]);
     running.line_with(" of 6 items").unwrap();

@@ -16,7 +16,7 @@ fn place(work: &str) -> Place {
 
 /// Notes its begin and, once there is a file `go`, its end.
 const HELD: &str =
-    "echo \"begin $1\" >> log; while [ ! -e go ]; do sleep 0.02; done; echo \"end $1\" >> log";
+    "echo \"begin $1\" >> log; while [ ! -e go ]; do sleep 0.05; done; echo \"end $1\" >> log";
 
 #[track_caller]
 fn stops_and_goes_on(signal: &str) {
@@ -150,7 +150,7 @@ fn a_job_that_only_waits_stops_at_once() {
 
 #[test]
 fn a_job_stopped_before_its_reduce_resumes_with_it() {
-    let place = place("echo $1 >> log; while [ ! -e go ]; do sleep 0.02; done");
+    let place = place("echo $1 >> log; while [ ! -e go ]; do sleep 0.05; done");
     let running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
     until("all have begun", || place.read("log").lines().count() == 6);
     place.stops(running, "go");
@@ -186,7 +186,7 @@ fn a_signal_that_timeout_sends_twice_is_one_request() {
 
 #[test]
 fn a_signal_that_is_sent_again_later_is_a_second_request() {
-    let place = place("while [ ! -e end ]; do sleep 0.02; done");
+    let place = place("while [ ! -e end ]; do sleep 0.05; done");
     let mut command = place.command(&["run", "job.yml"]);
     let mut running = Running::spawned(command.process_group(0));
     assert!(running.line_with("0 of 6").is_some());

@@ -132,7 +132,7 @@ fn signals_for_users_and_timers_are_requests_to_stop() {
     for name in ["USR1", "USR2", "ALRM"] {
         for all in [false, true] {
             let place = Place::with(
-                "name: job\ncommands:\n  - shell: 'echo on > begun; until [ -e go ]; do sleep 0.01; done; echo end > log'\n  - shell: 'echo no >> log'\n",
+                "name: job\ncommands:\n  - shell: 'echo on > begun; until [ -e go ]; do sleep 0.05; done; echo end > log'\n  - shell: 'echo no >> log'\n",
             );
             let mut running = place.spawn(&["run", "job.yml"]);
             let ids = [running.id(), running.worker()].map(|id| id.to_string());

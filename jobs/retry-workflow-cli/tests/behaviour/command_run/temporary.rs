@@ -12,7 +12,7 @@ fn place() -> Place {
         "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: './work.sh \"$RETRY_WORKFLOW_ITEM_FILE\"'\n",
     )
     .items(&["a"])
-    .script("work.sh", "echo $1 >> paths; while [ ! -e end ] && [ -e job.yml ]; do sleep 0.02; done; cat $1");
+    .script("work.sh", "echo $1 >> paths; while [ ! -e end ] && [ -e job.yml ]; do sleep 0.05; done; cat $1");
     fs::create_dir(place.path("tmp")).unwrap();
     place
 }

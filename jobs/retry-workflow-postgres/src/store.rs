@@ -400,6 +400,11 @@ impl Store for PostgresStore {
         Box::pin(run!(self, read::jobs, [], [after, max]))
     }
 
+    /// One sum, because the counts of thousands of jobs take longer than a page may.
+    fn failures(&self) -> StoreFuture<'_, (u64, u64)> {
+        Box::pin(run!(self, read::failures, [], []))
+    }
+
     fn alter<'a>(
         &'a self,
         filter: &'a Filter,

@@ -71,7 +71,7 @@ async fn overview_after(
              WHERE s.job = $1 AND s.due IS NOT NULL {AFTER_NEW} AND s.state = 0 AND s.run = 0 \
              AND s.attempt = 0 LIMIT $2::bigint) w) \
          FROM @counts WHERE job = $1 HAVING count(*) > 0",
-        sums(),
+        sums(&sql::COUNTS),
         next("0", &format!("AND s.due <= $3::bigint {AFTER_NEW}")),
         next("2", &format!("AND s.due <= $3::bigint {AFTER_BEGUN}")),
         next("1", ""),
@@ -90,9 +90,9 @@ async fn overview_after(
     Ok((overview, next))
 }
 
-/// The counts of a job, added up over its shards.
-fn sums() -> String {
-    sql::each(&sql::COUNTS, |column| format!("least(sum({column}), 9223372036854775807)::bigint"))
+/// Counts, added up over their shards.
+fn sums(columns: &[&str]) -> String {
+    sql::each(columns, |column| format!("least(sum({column}), 9223372036854775807)::bigint"))
 }
 
 /// Jobs older than `after`, the newest first.
@@ -112,7 +112,7 @@ pub(crate) async fn jobs(
          WHERE j.job < $1 AND (v.key IS NOT NULL \
              OR c.pending + c.leased + c.succeeded + c.dead + c.skipped > 0) \
          ORDER BY j.job DESC LIMIT $2::bigint",
-        sums(),
+        sums(&sql::COUNTS),
         sql::COUNTS.join(", "),
     );
     let rows = session.query(&sql, &[&last.0, &limit(max.saturating_add(1))]).await?;
@@ -127,6 +127,14 @@ pub(crate) async fn jobs(
         page.items.push(JobRow::new(job, record, sql::counts(&mut columns)?));
     }
     Ok(page)
+}
+
+/// The number of dead letters and of skipped items of all jobs.
+pub(crate) async fn failures(session: Session<'_>) -> PostgresResult<(u64, u64)> {
+    let sql = format!("SELECT {} FROM @counts HAVING count(*) > 0", sums(&["dead", "skipped"]));
+    let Some(row) = session.query_opt(&sql, &[]).await? else { return Ok((0, 0)) };
+    let mut columns = columns(&row);
+    Ok((columns.count()?, columns.count()?))
 }
 
 pub(crate) async fn item(

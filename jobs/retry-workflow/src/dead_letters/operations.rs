@@ -8,8 +8,6 @@ use crate::store::{Alteration, IntoStore, Store, StoreResult, sql};
 
 /// A page ends at this size, in bytes of its texts.
 const LARGEST_PAGE: usize = 16 * 1024 * 1024;
-/// The number of jobs whose counts are read at a time.
-const JOBS_AT_ONCE: usize = 1_000;
 
 impl DeadLetters {
     /// Creates a handle to the dead letters of this store.
@@ -157,18 +155,7 @@ impl DeadLetters {
             let counts = self.store.counts(job).await?;
             return Ok((counts.dead, counts.skipped));
         }
-        let ((mut dead, mut skipped), mut after) = ((0_u64, 0_u64), None);
-        loop {
-            let page = self.store.jobs(after, JOBS_AT_ONCE).await?;
-            for job in page.items {
-                dead = dead.saturating_add(job.counts.dead);
-                skipped = skipped.saturating_add(job.counts.skipped);
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok((dead, skipped));
-            }
-        }
+        self.store.failures().await
     }
 
     /// Returns what a re-drive of these items would do, without doing it.

@@ -252,8 +252,8 @@ async fn no_more_items_of_a_key_run_at_a_time_and_its_places_are_used() {
 async fn a_slow_key_does_not_stop_the_others() {
     let (store, done) = (SqliteStore::in_memory(), Starts::default());
     let began = Instant::now();
-    // A thousand of the slow host come first.
-    let items = (0..1_000).map(|_| "slow").chain((0..200).map(|_| "quick")).map(String::from);
+    // Three hundred of the slow host come first.
+    let items = (0..300).map(|_| "slow").chain((0..200).map(|_| "quick")).map(String::from);
     let ended = done.clone();
     Workflow::new("slow")
         .store(store.clone())
@@ -269,7 +269,7 @@ async fn a_slow_key_does_not_stop_the_others() {
         .unwrap();
     let last = *done.0.lock().unwrap().last().unwrap();
     assert!(last - began < Duration::from_secs(5), "{:?}", last - began);
-    assert!(began.elapsed() < Duration::from_secs(1_050), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(320), "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
     let run = || {
         let calls = calls.clone();
         Workflow::new("shared").job_id("shared").store(store.clone()).max_parallel(3).run(
-            0..200_u32,
+            0..50_u32,
             move |n: u32, _| {
                 calls.count(n);
                 async move {
@@ -28,9 +28,9 @@ async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
         )
     };
     let (one, two) = tokio::join!(run(), run());
-    assert_eq!(calls.sum(), 100 + 3 * 100);
+    assert_eq!(calls.sum(), 25 + 3 * 25);
     for report in [one.unwrap(), two.unwrap()] {
-        assert_eq!((report.succeeded(), report.dead()), (100, 100));
+        assert_eq!((report.succeeded(), report.dead()), (25, 25));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{Cursor, Group, HourCount, NEWEST_FAILURES};
-use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Search, StoreError, Timestamp};
+use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Search, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
@@ -273,17 +273,18 @@ impl Letters {
     ) -> Result<Self, Problem> {
         let began = Instant::now();
         let filter = fields.filter(letters).await?;
+        let mut bare = Filter::default();
+        bare.job.clone_from(&filter.job);
+        bare.states.clone_from(&filter.states);
         // The groups ignore the text, which can only be found by reading each item.
         let (groups, failures) = match after {
             None => (
                 letters.store().stats(&filter, Some(NEWEST_FAILURES)).await?,
-                failures(letters, &filter).await?,
+                letters.count(&bare).await?,
             ),
             Some(_) => (Vec::new(), 0),
         };
         let groups_of_newest = of_newest(failures);
-        let mut bare = Filter::default();
-        bare.job.clone_from(&filter.job);
         let has_failure = filter.class.is_some() || filter.signature.is_some();
         let is_whole = after.is_none() && groups_of_newest.is_none();
         let found = if is_whole && has_failure && groups.is_empty() {
@@ -310,14 +311,6 @@ impl Letters {
             filter: fields,
         })
     }
-}
-
-/// The number of items of the job or the store in the states of failures that a filter selects.
-async fn failures(letters: &DeadLetters, filter: &Filter) -> Result<u64, StoreError> {
-    let (dead, skipped) = letters.totals(filter.job.as_deref()).await?;
-    let states = [(ItemState::Dead, dead), (ItemState::Skipped, skipped)];
-    let meant = states.into_iter().filter(|(state, _)| filter.wants_state(*state));
-    Ok(meant.fold(0, |sum, (_, count)| sum.saturating_add(count)))
 }
 
 /// The number of newest failures that a page looks at, if there are more.

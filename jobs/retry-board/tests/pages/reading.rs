@@ -163,6 +163,10 @@ async fn dead_letters_are_filtered_by_the_address() {
     };
     assert_eq!(counted("?since=1h+ago").await, Some(3));
     assert_eq!(counted("?until=2001-01-01").await, Some(0));
+    let skipped = items("?state=skipped").await.len() as u64;
+    assert!(skipped > 0);
+    assert_eq!(counted("?state=skipped").await, Some(skipped));
+    assert_eq!(counted("?state=all").await, Some(3 + skipped));
     let groups = get(&app, "/api/dead-letters").await.json()["groups"].clone();
     let id = groups[0]["id"].as_str().unwrap();
     assert_eq!(items(&format!("?signature={}", &id[..6])).await, ["3", "6"]);

@@ -2,7 +2,7 @@
 
 use super::DeadLetters;
 use super::redrive::{Preview, Redrive};
-use crate::item::record::{Cursor, Filter, ItemRecord, Page};
+use crate::item::record::{Cursor, Filter, ItemRecord, ItemState, Page};
 use crate::item::summary::Group;
 use crate::store::{Alteration, IntoStore, Store, StoreResult, sql};
 
@@ -121,7 +121,8 @@ impl DeadLetters {
         self.store.stats(filter, None).await
     }
 
-    /// Returns how many dead letters the filter selects. Cheap for those of a job or of all jobs.
+    /// Returns how many dead letters the filter selects. Cheap for those of a job or of all jobs, also
+    /// in the states that it names.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, SqliteStore, Workflow, policy};
@@ -139,23 +140,20 @@ impl DeadLetters {
     /// # Errors
     /// The store cannot be read.
     pub async fn count(&self, filter: &Filter) -> StoreResult<u64> {
-        let bare = Filter { job: filter.job.clone(), ..Filter::default() };
-        if *filter != bare {
+        let (job, states) = (filter.job.clone(), filter.states.clone());
+        if *filter != (Filter { job, states, ..Filter::default() }) {
             let groups = self.store.stats(filter, None).await?;
             return Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)));
         }
-        let (dead, _) = self.totals(filter.job.as_deref()).await?;
-        Ok(dead)
-    }
-
-    /// Returns the number of dead letters and of skipped items, of a job or of all jobs.
-    #[doc(hidden)]
-    pub async fn totals(&self, job: Option<&str>) -> StoreResult<(u64, u64)> {
-        if let Some(job) = job {
-            let counts = self.store.counts(job).await?;
-            return Ok((counts.dead, counts.skipped));
-        }
-        self.store.failures().await
+        let (dead, skipped) = match &filter.job {
+            Some(job) => {
+                self.store.counts(job).await.map(|counts| (counts.dead, counts.skipped))?
+            }
+            None => self.store.failures().await?,
+        };
+        let counts = [(ItemState::Dead, dead), (ItemState::Skipped, skipped)];
+        let meant = counts.into_iter().filter(|(state, _)| filter.wants_state(*state));
+        Ok(meant.fold(0, |sum, (_, count)| sum.saturating_add(count)))
     }
 
     /// Returns what a re-drive of these items would do, without doing it.

@@ -25,6 +25,8 @@ mod machines;
 mod orphans;
 mod output;
 mod postponed;
+#[path = "../../../retry-workflow/tests/behaviour/workflow/stopping/read_again.rs"]
+mod read_again;
 mod requests;
 mod retry_after;
 mod running;

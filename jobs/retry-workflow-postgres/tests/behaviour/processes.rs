@@ -9,11 +9,10 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use retry_tests_support::faketime;
 use retry_tests_support::kills::{ATTEMPTS, failures, items_until, number};
 use retry_workflow::store::AttemptOutcome;
 use retry_workflow::{Filter, ItemState, Job, JobStatus, Store, Workflow, keyed, policy};
@@ -73,28 +72,9 @@ fn command(url: &str) -> Command {
     command
 }
 
-/// The library that changes the time of a process; `None`, with a message, if it is not installed.
-fn faketime() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
-    let found = folders
-        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
-        .find(|library| library.is_file());
-    if found.is_none() {
-        assert!(
-            std::env::var_os("RETRY_TEST_REQUIRE_FAKETIME").is_none(),
-            "there is no libfaketime: install it (Debian: faketime)"
-        );
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: there is no libfaketime (Debian: apt-get install faketime)"
-        );
-    }
-    found
-}
-
 #[tokio::test]
 async fn workers_with_different_clocks_share_a_job() {
-    let (Some(place), Some(library)) = (Place::new(), faketime()) else { return };
+    let (Some(place), Some(library)) = (Place::new(), faketime::library()) else { return };
     let store = place.open().await;
     let begun = store.now();
     let start = |ahead: &str| {

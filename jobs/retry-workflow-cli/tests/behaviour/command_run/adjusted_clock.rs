@@ -4,37 +4,12 @@
 //! The tests change it with libfaketime, for the command and everything that it starts; if that is
 //! not installed, they are skipped and say so.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use retry_tests_support::faketime;
+
 use super::support::{Place, Running, until};
-
-/// The path at which systems install it.
-const FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
-
-/// The library to preload; `None`, with a message, if it is not installed.
-fn library() -> Option<PathBuf> {
-    let inside = |folder: &Path| folder.join("faketime/libfaketimeMT.so.1");
-    let found = FOLDERS.iter().map(Path::new).find_map(|folder| {
-        let own = std::iter::once(folder.to_owned());
-        // Debian has a folder per architecture.
-        let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        own.chain(others.map(|entry| entry.path())).map(|it| inside(&it)).find(|it| it.is_file())
-    });
-    if found.is_none() {
-        assert!(
-            std::env::var_os("RETRY_TEST_REQUIRE_FAKETIME").is_none(),
-            "there is no libfaketime: install it (Debian: faketime)"
-        );
-        // Written directly, because the harness captures the output of successful tests.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: there is no libfaketime (Debian: apt-get install faketime)"
-        );
-    }
-    found
-}
 
 /// A job with an item that fails once and records the system time.
 fn place(wait: &str) -> Place {
@@ -71,7 +46,7 @@ const CHANGES: [(&str, i64); 2] = [("-1h", -1), ("+1d", 24)];
 
 #[test]
 fn a_wall_clock_set_during_a_wait_has_no_effect() {
-    let Some(library) = library() else { return };
+    let Some(library) = faketime::library() else { return };
     for (change, hours) in CHANGES {
         let place = place("2s");
         let running = Running::spawned(&mut command(&place, &library, &["run", "job.yml"]));
@@ -86,7 +61,7 @@ fn a_wall_clock_set_during_a_wait_has_no_effect() {
 
 #[test]
 fn a_wall_clock_set_between_two_processes_has_no_effect() {
-    let Some(library) = library() else { return };
+    let Some(library) = faketime::library() else { return };
     for (change, hours) in CHANGES {
         let place = place("4s");
         let mut running = Running::spawned(&mut command(&place, &library, &["run", "job.yml"]));

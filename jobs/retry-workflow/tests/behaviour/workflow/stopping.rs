@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, JobStatus, SqliteStore,
-    StopReason, Store, Timestamp, WaitReason, Workflow, policy,
+    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, SqliteStore, StopReason,
+    Store, Timestamp, WaitReason, Workflow, policy,
 };
 use tokio::time::Instant;
 
 use super::support::{Calls, Waits, odd, refused};
+
+mod read_again;
 
 #[tokio::test(start_paused = true)]
 async fn the_budget_goes_on_while_nothing_runs() {
@@ -320,26 +322,4 @@ async fn work_after_the_end_holds_the_job_and_runs_again_if_dropped() {
     assert_eq!(lasts(1).await.unwrap(), None);
     let interrupted = job.finish(&store, "import-1", |_| {}, |_| async { None::<()> });
     assert_eq!(interrupted.await.unwrap(), None);
-}
-
-/// The command keeps all digits of numbers, and its tests run this with that feature, those of the
-/// library without it.
-#[test]
-fn a_share_that_stopped_a_job_is_read_again_with_and_without_all_digits() {
-    for (text, share) in [("0.5", 0.5), ("1.10", 1.1), ("1180591620717411303424", 2_f64.powi(70))] {
-        let status =
-            r#"{"status":"stopped","reason":{"stopped_by":"failure_threshold","failure_threshold":TEXT,"failed":1,"ended":2}}"#
-            .replace("TEXT", text);
-        let status: JobStatus = serde_json::from_str(&status).unwrap();
-        let again = serde_json::to_string(&status).unwrap();
-        for status in [status, serde_json::from_str(&again).unwrap()] {
-            let JobStatus::Stopped {
-                reason: StopReason::FailureThreshold { failure_threshold, .. },
-            } = status
-            else {
-                panic!("{status:?}")
-            };
-            assert!((failure_threshold / share - 1.0).abs() < 1e-12, "{text}: {failure_threshold}");
-        }
-    }
 }

@@ -69,7 +69,7 @@ fn exit_code(result: Result<Exit, CommandError>) -> ExitCode {
 
 async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
     let address = Address::choose(arguments.store)?;
-    store::wait_at_most(arguments.busy_timeout);
+    store::BUSY_TIMEOUT.get_or_init(|| arguments.busy_timeout);
     screen.flag = address.flag();
     if let Some(how) = arguments.command.runs() {
         screen.json |= how.events;

@@ -38,9 +38,7 @@ pub(super) async fn run(
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await?;
         }
-        Dlq::Show(which) => {
-            show(&read_only(screen).await?, &which, screen).await?;
-        }
+        Dlq::Show(which) => show(&read_only(screen).await?, &which, screen).await?,
         Dlq::Retry { which, redrive, how } => {
             which.require_condition_or_all(redrive.all, "re-driven")?;
             let store = address.open().await?;
@@ -54,8 +52,7 @@ pub(super) async fn run(
             which.require_condition_or_all(all, "purged")?;
             let operator = audit::operator(address.open().await?);
             let filter = which.filter(operator.letters(), None).await?;
-            let consent = redrive::Consent { yes, dry_run };
-            redrive::purge(&operator, &filter, consent, screen).await?;
+            redrive::purge(&operator, &filter, redrive::Consent { yes, dry_run }, screen).await?;
         }
         Dlq::Export { which, output } => {
             let letters = read_only(screen).await?;

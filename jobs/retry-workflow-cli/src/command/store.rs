@@ -254,13 +254,8 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Sets how long to wait for a process that has locked the store.
-pub(super) fn wait_at_most(busy_timeout: Duration) {
-    BUSY_TIMEOUT.get_or_init(|| busy_timeout);
-}
-
-/// Set once per process.
-static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
+/// The time to wait for a process that has locked the store. Set once per process.
+pub(super) static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
 /// The options with which files are opened: a wait for another process is reported.
 fn options(path: &Path) -> SqliteOptions {

@@ -9,9 +9,9 @@ use super::screen::Screen;
 use super::store::Address;
 use crate::runner::Origin;
 use crate::terminal::text::{argument, count, one_line, thousands};
+use retry_workflow::Job;
 use retry_workflow::job::{Copied, CopyError};
 use retry_workflow::store::{Disagreement, StoreCheck};
-use retry_workflow::{Job, Store};
 
 pub(super) async fn run(
     what: Upkeep,
@@ -97,7 +97,12 @@ async fn copy(
     }
     let there = to.open_or_create().await?;
     for job in jobs {
-        let Copied { new, known, .. } = copy_job(&*here, &*there, &job).await?;
+        let copied = job.copy(&*here, &*there).await.map_err(|error| match error {
+            CopyError::Store(error) => error.into(),
+            CopyError::Running { .. } => CommandError::Running(error.to_string()),
+            other => CommandError::Stopped(other.to_string()),
+        });
+        let Copied { new, known, .. } = copied?;
         let existed = match known {
             0 => String::new(),
             known => format!("; {} already existed", thousands(known)),
@@ -119,14 +124,6 @@ async fn copy(
         return Ok(());
     }
     screen.line(format_args!("then remove the original: retry-workflow{here} jobs rm{id} --force"))
-}
-
-async fn copy_job(from: &dyn Store, to: &dyn Store, job: &Job) -> Result<Copied, CommandError> {
-    job.copy(from, to).await.map_err(|error| match error {
-        CopyError::Store(error) => error.into(),
-        CopyError::Running { .. } => CommandError::Running(error.to_string()),
-        other => CommandError::Stopped(other.to_string()),
-    })
 }
 
 #[cfg(test)]

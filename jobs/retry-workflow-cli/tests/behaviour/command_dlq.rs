@@ -150,6 +150,11 @@ fn conditions_narrow_the_list() {
     }
     // A job that does not exist must not look like good news.
     refused(folder.path(), &["dlq", "list", "others"], "this store has no job `others`");
+    refused(
+        folder.path(),
+        &["dlq", "list", "a"],
+        "`a` is an item, not a job: write `orders --item a`",
+    );
     refused(folder.path(), &["dlq", "list", "--signature", "xyz"], &id);
     // Nor a class that is misspelt.
     refused(folder.path(), &["dlq", "list", "--class", "netwrok"], "did you mean `network`?");

@@ -116,9 +116,10 @@ fn setting_meant(error: &Error, words: &[String]) -> Option<String> {
     if !words.iter().any(|word| word == "run" || word == "explain") {
         return None;
     }
-    let cure = key_of_others(argument.trim_start_matches('-'), "", &KEYS)?;
-    let (key, flag) = (key_of(&cure), key_of(&cure).replace('_', "-"));
-    Some(format!("this is `{key}` in the `retry_config` of a step, and `--{flag}` of `explain`"))
+    let value = words.iter().skip_while(|word| *word != argument).nth(1).map_or("", String::as_str);
+    let cure = key_of_others(argument.trim_start_matches('-'), value, &KEYS)?;
+    let flag = key_of(&cure).replace('_', "-");
+    Some(format!("this is `{cure}` in the `retry_config` of a step, and `--{flag}` of `explain`"))
 }
 
 #[cfg(test)]
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn setting_of_retries_gets_its_place() {
-        let tip = "tip: this is `attempts` in the `retry_config` of a step, and `--attempts` of `explain`";
+        let tip = "tip: this is `attempts: 4` in the `retry_config` of a step, and `--attempts` of `explain`";
         assert!(message("run job.yml --retries 3").contains(tip));
         assert!(message("explain --delay 1s").contains("and `--initial-delay` of `explain`"));
         assert!(!message("run job.yml --colour 3").contains("tip:"));

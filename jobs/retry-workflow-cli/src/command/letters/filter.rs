@@ -4,7 +4,7 @@ use retry_rules::suggest::nearest;
 
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
-use crate::terminal::text::one_line;
+use crate::terminal::text::{argument, one_line};
 use retry_workflow::{DeadLetters, Failure, Filter, ItemState, Job, Search, Store};
 
 /// Refuses a class that no dead letter has, if it is like one of ours: most likely, it is misspelt.
@@ -51,7 +51,15 @@ impl FilterArguments {
         if let Some(job) = &filter.job
             && letters.store().counts(job).await?.total() == 0
         {
-            crate::command::run::find(letters.store(), job).await?;
+            let found = crate::command::run::find(letters.store(), job).await;
+            let same = Filter::default().ids([job]).states(ItemState::ALL);
+            let item = letters.store().list(&same, None, 1).await?.items.pop();
+            if let (Err(_), Some(item)) = (&found, item) {
+                let (id, job) = (argument(job), argument(&item.job));
+                let cure = format!("`{id}` is an item, not a job: write `{job} --item {id}`");
+                return Err(CommandError::Usage(cure));
+            }
+            found?;
         }
         for id in &self.items {
             check_item_exists(letters.store(), &filter, id).await?;
@@ -75,24 +83,21 @@ impl FilterArguments {
         Ok(filter)
     }
 
-    fn is_empty(&self) -> bool {
-        self.job.is_none()
-            && self.signature.is_none()
-            && self.class.is_none()
-            && self.since.is_none()
-            && self.until.is_none()
-            && self.message.is_none()
-            && self.condition.is_none()
-            && self.items.is_empty()
-    }
-
     /// Requires a condition or `--all`, but not both.
     pub(super) fn require_condition_or_all(
         &self,
         all: bool,
         done: &str,
     ) -> Result<(), CommandError> {
-        match (self.is_empty(), all) {
+        let is_empty = self.job.is_none()
+            && self.signature.is_none()
+            && self.class.is_none()
+            && self.since.is_none()
+            && self.until.is_none()
+            && self.message.is_none()
+            && self.condition.is_none()
+            && self.items.is_empty();
+        match (is_empty, all) {
             (true, false) => Err(CommandError::Usage(format!(
                 "which dead letters should be {done}? Name a job, --signature, --class, --since, \
                  --until or --item, or write --all"

@@ -95,6 +95,10 @@ pub(crate) fn advice(key: &str, known: &[&str]) -> Option<String> {
 /// Returns what to write for a key that is called `key` in another tool or library and has the
 /// value `written` there, if it is one of the `known` keys.
 pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<String> {
+    if SETTINGS.contains(&key) && known.contains(&"retry_config") && !known.contains(&key) {
+        let value = if written.is_empty() { "…" } else { written };
+        return Some(format!("retry_config: {{ {key}: {value} }}"));
+    }
     let cures = |table| cures(key, written, table).map(|cure| in_file(&cure));
     // A word that is common to both means what it means in the tool: `when` is also a predicate.
     let of_tools = cures(BACKOFF).chain(cures(WORKFLOW)).find(|cure| known.contains(&name(cure)));

@@ -55,8 +55,6 @@ pub const NEWEST_FAILURES: usize = 20_000;
 /// The largest length of an id, of a job or an item, in bytes: 1,000. It is the same in all stores,
 /// so that a job can move from one to another; an index of Postgres could not hold longer ones.
 pub const MAX_ID_BYTES: usize = 1_000;
-/// The number of jobs whose counts are read at a time.
-const JOBS_AT_ONCE: usize = 1_000;
 
 /// Refuses ids longer than [`MAX_ID_BYTES`]. Stores call it before they add something.
 ///
@@ -259,24 +257,7 @@ pub trait Store: Send + Sync + 'static {
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>>;
 
     /// Returns the number of dead letters and of skipped items of all jobs.
-    ///
-    /// By default it reads all [`jobs`](Self::jobs).
-    fn failures(&self) -> StoreFuture<'_, (u64, u64)> {
-        Box::pin(async move {
-            let (mut dead, mut skipped, mut after) = (0_u64, 0_u64, None);
-            loop {
-                let page = self.jobs(after, JOBS_AT_ONCE).await?;
-                for job in page.items {
-                    dead = dead.saturating_add(job.counts.dead);
-                    skipped = skipped.saturating_add(job.counts.skipped);
-                }
-                after = page.next;
-                if after.is_none() {
-                    return Ok((dead, skipped));
-                }
-            }
-        })
-    }
+    fn failures(&self) -> StoreFuture<'_, (u64, u64)>;
 
     /// Changes up to `max` items that the filter selects, those that were added first if they are
     /// dead or skipped, and returns how many: see [`Alteration`].

@@ -53,6 +53,7 @@ impl Store for Broken {
     broken! {
         fn list(filter: &'a Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
         fn stats(filter: &'a Filter, newest: Option<usize>) -> Vec<Group>;
+        fn failures() -> (u64, u64);
         fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
     }
 }
@@ -75,6 +76,10 @@ impl Store for Endless {
 
     fn stats<'a>(&'a self, _: &'a Filter, _: Option<usize>) -> StoreFuture<'a, Vec<Group>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn failures(&self) -> StoreFuture<'_, (u64, u64)> {
+        Box::pin(async { Ok((0, 0)) })
     }
 
     fn jobs(&self, _: Option<Cursor>, _: usize) -> StoreFuture<'_, Page<JobRow>> {

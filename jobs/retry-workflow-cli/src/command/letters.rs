@@ -6,7 +6,7 @@ mod list;
 mod redrive;
 mod show;
 
-pub(super) use self::list::ListedItem;
+pub(super) use self::list::print_items;
 pub(super) use self::redrive::run_later;
 pub(super) use self::show::{no_item, show};
 

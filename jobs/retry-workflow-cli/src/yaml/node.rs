@@ -391,10 +391,6 @@ impl<'de> Deserialize<'de> for Raw {
                 Ok(Raw::Scalar(Value::Null))
             }
 
-            fn visit_none<E>(self) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Null))
-            }
-
             fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
                 Ok(Raw::Scalar(Value::Bool(value)))
             }

@@ -558,6 +558,11 @@ impl Store for SqliteStore {
         self.read(move |tx| groups::stats(tx, &filter, newest))
     }
 
+    fn failures(&self) -> StoreFuture<'_, (u64, u64)> {
+        let sum = "SELECT coalesce(sum(dead), 0), coalesce(sum(skipped), 0) FROM jobs";
+        self.read(|tx| tx.prepare(sum)?.query_row((), |row| row.try_into()))
+    }
+
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
         self.read(move |tx| read::jobs(tx, after, max))
     }

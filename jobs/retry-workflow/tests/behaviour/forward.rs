@@ -13,6 +13,7 @@ macro_rules! forward {
             fn item(job: &'a str, id: &'a str) -> Option<retry_workflow::ItemRecord>;
             fn list(filter: &'a retry_workflow::Filter, after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::ItemRecord>;
             fn stats(filter: &'a retry_workflow::Filter, newest: Option<usize>) -> Vec<retry_workflow::store::Group>;
+            fn failures() -> (u64, u64);
             fn jobs(after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::store::JobRow>;
             fn alter(filter: &'a retry_workflow::Filter, alteration: retry_workflow::store::Alteration, max: usize, now: retry_workflow::Timestamp) -> u64;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;

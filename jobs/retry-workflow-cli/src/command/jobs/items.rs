@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::command::arguments::{Items, PageArguments};
 use crate::command::audit::operator;
-use crate::command::letters::{ListedItem, no_item, run_later, show};
+use crate::command::letters::{no_item, print_items, run_later, show};
 use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
@@ -100,7 +100,7 @@ async fn list(
         ]
     };
     let headings = &["item", "job", "state", ">run", ">attempts", "when", "said"];
-    ListedItem::print(&page, "no items match", (headings, row), screen)?;
+    print_items(&page, "no items match", (headings, row), screen)?;
     match page.next.filter(|_| !screen.json) {
         Some(next) => screen.line(format_args!("more: --after {next}")),
         None => Ok(()),

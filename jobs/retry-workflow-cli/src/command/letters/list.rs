@@ -25,7 +25,7 @@ pub(super) async fn list(
     let headings = ["item", "job", ">run", ">attempts", "class", ">age", "message"];
     let headings: Vec<_> = headings.into_iter().filter(|one| jobs || *one != "job").collect();
     let row = |item: &ItemRecord| row(item, jobs, now);
-    ListedItem::print(&page, none(filter, after), (&headings, row), screen)?;
+    print_items(&page, none(filter, after), (&headings, row), screen)?;
     let Some(next) = page.next.filter(|_| !screen.json) else { return Ok(()) };
     let total = letters.count(filter).await?;
     let shown = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
@@ -37,25 +37,19 @@ pub(super) async fn list(
     screen.line(format_args!("{more}: --after {next}"))
 }
 
-/// An item in machine-readable form, with the cursor of the next page.
-#[derive(Serialize)]
-pub(crate) struct ListedItem<'a> {
-    #[serde(flatten)]
-    item: &'a ItemRecord,
-    next: Option<Cursor>,
-}
-
-impl ListedItem<'_> {
-    /// Prints a page of items.
-    pub(crate) fn print<R: IntoIterator<Item = String>>(
-        page: &Page<ItemRecord>,
-        none: impl fmt::Display,
-        table: (&[&'static str], impl Fn(&ItemRecord) -> R),
-        screen: &mut Screen,
-    ) -> Result<(), CommandError> {
-        let object = |item: &ItemRecord| json!(ListedItem { item, next: page.next });
-        screen.list(&page.items, object, none, table)
-    }
+/// Prints a page of items; in machine-readable form, each with the cursor of the next page.
+pub(crate) fn print_items<R: IntoIterator<Item = String>>(
+    page: &Page<ItemRecord>,
+    none: impl fmt::Display,
+    table: (&[&'static str], impl Fn(&ItemRecord) -> R),
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    let object = |item: &ItemRecord| {
+        let mut object = json!(item);
+        object["next"] = json!(page.next);
+        object
+    };
+    screen.list(&page.items, object, none, table)
 }
 
 fn row(item: &ItemRecord, jobs: bool, now: Timestamp) -> Vec<String> {

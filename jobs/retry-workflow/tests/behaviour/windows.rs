@@ -53,8 +53,9 @@ impl Starts {
         starts.iter().map(|(item, at)| (*item, (*at - began).as_secs_f64())).collect()
     }
 
-    fn of(&self, item: u64) -> Instant {
-        self.0.lock().unwrap().iter().find(|(one, _)| *one == item).unwrap().1
+    /// The number of starts before that of an item.
+    fn before(&self, item: u64) -> usize {
+        self.0.lock().unwrap().iter().position(|(one, _)| *one == item).unwrap()
     }
 }
 
@@ -141,17 +142,15 @@ async fn a_large_item_is_not_overtaken_for_ever() {
     ];
     for limit in limits {
         let (store, starts) = (SqliteStore::in_memory(), Starts::default());
-        let began = Instant::now();
         let worker = || {
             let workflow = limit(Workflow::new("job").max_parallel(20));
-            with_starts(workflow, &store, items(costs()), MINUTE * 10, &starts)
+            with_starts(workflow, &store, items(costs()), HOUR, &starts)
         };
         let (report, _, _) = tokio::join!(worker(), worker(), worker());
-        assert!(report.is_success() || report.counts.dead == 0, "{report}");
-        // The first 200 take two minutes; then it needs the whole of a minute.
-        let at = starts.of(200) - began;
-        assert!(at < MINUTE * 5, "{at:?}");
-        assert!(starts.count() > 600, "{}", starts.count());
+        assert!(report.is_success(), "{report}");
+        // It needs the whole of a minute, in which no other one starts.
+        let before = starts.before(200);
+        assert!(before < 400, "{before} started before it");
     }
 }
 

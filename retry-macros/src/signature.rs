@@ -316,7 +316,8 @@ pub(crate) fn warning<'t>(
     let kinds = args.retry_on.iter().flatten().filter_map(Matcher::kind);
     let lists = |words| kinds.clone().any(|kind| is_one_of(kind, words));
     let uses = |word: &str| mentions(function.body.stream(), &|used| used.contains(word));
-    let is_answer = short_text(declared).contains("reqwest::") && uses("send") && !uses("status");
+    let is_read = || uses("status") || uses("check");
+    let is_answer = short_text(declared).contains("reqwest::") && uses("send") && !is_read();
     let warning = if is_error("JoinError") && is(value, "Result") {
         "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result`, or add \
          `ok(Result::is_err)` to `retry_on`"

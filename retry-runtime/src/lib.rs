@@ -378,11 +378,6 @@ pub type RetryLayer<InferredFromCall> = tower::RetryLayer<retrier::Readable, Inf
 pub mod prelude {
     pub use crate::*;
 }
-#[doc(hidden)]
-#[allow(deprecated, reason = "only such names are in it")]
-pub mod strategy {
-    pub use crate::{ExponentialBackoff, FibonacciBackoff, FixedInterval};
-}
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("attribute.md")]

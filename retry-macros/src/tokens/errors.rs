@@ -11,7 +11,7 @@ pub(crate) fn error(place: impl ToTokens, message: impl Display) -> syn::Error {
     syn::Error::new_spanned(place, message)
 }
 
-/// The errors found so far.
+/// The errors found so far. They must be reported before this is dropped.
 pub(crate) struct Errors {
     errors: Vec<syn::Error>,
 }
@@ -35,8 +35,8 @@ impl Errors {
     }
 
     /// One `compile_error!` for each error.
-    pub(crate) fn into_tokens(self) -> TokenStream {
-        let errors = self.errors.into_iter().flatten().map(|error| {
+    pub(crate) fn into_tokens(mut self) -> TokenStream {
+        let errors = self.errors.drain(..).flatten().map(|error| {
             let message = error.to_string();
             let short = shortened_values(&message);
             // The place of a long error is only its first token.
@@ -44,5 +44,12 @@ impl Errors {
             error.to_compile_error()
         });
         errors.collect()
+    }
+}
+
+impl Drop for Errors {
+    fn drop(&mut self) {
+        // While unwinding, a second panic would abort, and hide the first.
+        debug_assert!(self.errors.is_empty() || std::thread::panicking(), "unreported mistakes");
     }
 }

@@ -14,7 +14,7 @@ mod prelude {
 static DB: CircuitBreaker = CircuitBreaker::new("db", CircuitBreakerConfig::new());
 
 mod strategies {
-    use retry_runtime::strategy::{ExponentialBackoff, FixedInterval};
+    use retry_runtime::{ExponentialBackoff, FixedInterval};
     use retry_runtime::{BackoffType, BlockingRetryable, Retry, RetryIf, circuit_breaker, retry_fn};
 }
 

@@ -20,4 +20,14 @@ async fn fetch() -> Result<reqwest::Response, reqwest::Error> {
     reqwest::send().await
 }
 
+fn check(response: reqwest::Response) -> Result<reqwest::Response, reqwest::Error> {
+    Ok(response)
+}
+
+/// As by `http::check`.
+#[retry(retry_on = [when(|_| true), server_error], classify = |_| None)]
+async fn checked() -> Result<reqwest::Response, reqwest::Error> {
+    reqwest::send().await.and_then(check)
+}
+
 fn main() {}

@@ -50,16 +50,15 @@ impl FilterArguments {
         // A misspelt job has no dead letters, which would look like good news.
         if let Some(job) = &filter.job
             && letters.store().counts(job).await?.total() == 0
+            && let Err(unknown) = crate::command::run::find(letters.store(), job).await
         {
-            let found = crate::command::run::find(letters.store(), job).await;
             let same = Filter::default().ids([job]).states(ItemState::ALL);
             let item = letters.store().list(&same, None, 1).await?.items.pop();
-            if let (Err(_), Some(item)) = (&found, item) {
+            return Err(item.map_or(unknown, |item| {
                 let (id, job) = (argument(job), argument(&item.job));
                 let cure = format!("`{id}` is an item, not a job: write `{job} --item {id}`");
-                return Err(CommandError::Usage(cure));
-            }
-            found?;
+                CommandError::Usage(cure)
+            }));
         }
         for id in &self.items {
             check_item_exists(letters.store(), &filter, id).await?;

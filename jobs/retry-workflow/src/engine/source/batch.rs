@@ -35,7 +35,7 @@ impl Batch {
 
     /// Returns whether it should be enqueued before it gets another item.
     pub fn is_full(&self) -> bool {
-        // Half of the ids do if their order is random.
+        // In a random order, half of the ids descend.
         let is_scattered = self.descents > self.items.len() / 4;
         let most = if is_scattered { SCATTERED } else { ITEMS };
         self.items.len() >= most || self.bytes >= BYTES
@@ -51,7 +51,7 @@ impl Batch {
 mod tests {
     use super::*;
 
-    /// The number of items of these ids, over and over with a number behind, in a full batch.
+    /// The number of items with these ids in a full batch.
     fn full(ids: impl Fn(u32) -> String) -> usize {
         let mut batch = Batch::default();
         let mut ids = (0..).map(ids);

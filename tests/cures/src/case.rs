@@ -32,25 +32,45 @@ impl Case {
             let path = entry.expect("a file").path();
             let Ok(stderr) = fs::read_to_string(path.with_extension("stderr")) else { continue };
             if path.extension().is_some_and(|extension| extension == "rs") {
-                let source = fs::read_to_string(&path).expect("a case");
-                let name = path.file_stem().expect("a name").to_str().expect("text").to_owned();
-                let messages = Message::all(&stderr, &source);
-                let end = ["\n// cured ", "\n// remains: "]
-                    .into_iter()
-                    .filter_map(|kind| source.find(kind));
-                let (source, instructions) = source.split_at(end.min().unwrap_or(source.len()));
-                let (source, instructions) = (source.to_owned(), instructions.to_owned());
-                cases.push(Self { name, source, instructions, messages });
+                let source = fs::read_to_string(&path).expect("cases");
+                let name = path.file_stem().expect("a name").to_str().expect("text");
+                cases.extend(Self::of_file(name, &source, &stderr));
             }
         }
         cases
     }
 
+    /// The modules of a file that begins with one, or else the whole file.
+    fn of_file<'a>(file: &str, source: &'a str, stderr: &str) -> Vec<Self> {
+        if !source.starts_with("mod ") {
+            return vec![Self::new(file.to_owned(), source, stderr, 0)];
+        }
+        let name = |line: &'a str| line.strip_prefix("mod ")?.strip_suffix(" {");
+        let modules =
+            (1..).zip(source.lines()).filter_map(|(line, text)| Some((line, name(text)?)));
+        let case = |(line, name): (usize, &str)| {
+            let lines = source.split_inclusive('\n').skip(line);
+            let body: String = lines.take_while(|text| *text != "}\n").collect();
+            // The compiler writes the path of an item of the module.
+            let stderr = stderr.replace(&format!("{name}::"), "");
+            Self::new(format!("{file}_{name}"), &body, &stderr, line)
+        };
+        modules.map(case).collect()
+    }
+
+    fn new(name: String, source: &str, stderr: &str, lines_before: usize) -> Self {
+        let messages = Message::all(stderr, source, lines_before);
+        let kinds = ["// cured ", "// remains: "].into_iter();
+        let end = kinds.filter_map(|kind| source.find(kind)).min().unwrap_or(source.len());
+        let (source, instructions) = source.split_at(end);
+        Self { name, source: source.to_owned(), instructions: instructions.to_owned(), messages }
+    }
+
     /// The instructions of this kind in the last lines of the case.
     fn instructions(&self, kind: &str) -> impl Iterator<Item = &str> {
-        self.instructions
-            .lines()
-            .filter_map(move |line| line.strip_prefix("// ")?.strip_prefix(kind)?.strip_prefix(' '))
+        self.instructions.lines().filter_map(move |line| {
+            line.trim_start().strip_prefix("// ")?.strip_prefix(kind)?.strip_prefix(' ')
+        })
     }
 
     /// The beginnings of the errors that may remain.
@@ -136,7 +156,7 @@ impl Case {
 }
 
 impl Message {
-    fn all(stderr: &str, source: &str) -> Vec<Self> {
+    fn all(stderr: &str, source: &str, lines_before: usize) -> Vec<Self> {
         let mut messages = Vec::<Vec<&str>>::new();
         for line in stderr.lines() {
             if line.starts_with("error") || line.starts_with("warning") {
@@ -144,15 +164,17 @@ impl Message {
             }
             messages.last_mut().expect("a message").push(line);
         }
-        messages.iter().filter_map(|lines| Self::new(lines, source)).collect()
+        messages.iter().filter_map(|lines| Self::new(lines, source, lines_before)).collect()
     }
 
-    fn new(lines: &[&str], source: &str) -> Option<Self> {
+    /// Nothing for a message about another part of the file.
+    fn new(lines: &[&str], source: &str, lines_before: usize) -> Option<Self> {
         let place = lines.iter().find_map(|line| line.trim_start().strip_prefix("--> "))?;
         let place = place.split_once(".rs:")?.1;
         let (line, column) = place.split_once(':')?;
-        let before: usize =
-            source.split_inclusive('\n').take(line.parse::<usize>().ok()? - 1).map(str::len).sum();
+        let line = line.parse::<usize>().ok()?.checked_sub(lines_before + 1)?;
+        source.lines().nth(line)?;
+        let before: usize = source.split_inclusive('\n').take(line).map(str::len).sum();
         let carets = lines.iter().find_map(|line| {
             let (_, marked) =
                 line.split_once('|').filter(|(before, _)| before.trim().is_empty())?;
@@ -163,8 +185,8 @@ impl Message {
         let words: Vec<&str> = lines.iter().copied().filter(|line| !is_source(line)).collect();
         Some(Self {
             headline: lines[0].split_once(": ").map_or("", |(_, headline)| headline).to_owned(),
-            place: place.to_owned(),
-            line: line.to_owned(),
+            place: format!("{}:{column}", line + 1),
+            line: (line + 1).to_string(),
             at: before + column.parse::<usize>().ok()? - 1,
             length: carets.unwrap_or(0),
             proposals: proposals(&words.join("\n"), IN_CODE),

@@ -1,9 +1,11 @@
 //! Applies what each message in `tests/ui/fail` proposes (``write `…`, or `…` ``, ``did you mean
-//! `…`?``) to its case, and compiles the results, each as a module of one crate.
+//! `…`?``) to its case, and compiles the results, each as a module of one crate. A case is a module of a
+//! file, or the whole file if it does not begin with a module.
 //!
 //! What is proposed for an option replaces the option, or is added to the options if the message is about
 //! something else; anything else replaces the tokens that the message points to. Where that is not what the
-//! message means, the case says so in its last lines, which begin with the line of the message:
+//! message means, the case says so in its last lines, which begin with the line of the message, counted
+//! from the first one of the case (that after `mod … {`):
 //!
 //! ```text
 //! // cured 7: old => new    `{}` is what the message proposes, `{0}` its first piece. Without `old`,

@@ -1,6 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(retry_on = { network, timeout })]
-async fn fetch() -> std::io::Result<u32> {
-    Ok(7)
-}

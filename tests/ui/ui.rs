@@ -36,6 +36,36 @@ fn mistakes() {
     assert!(status.success(), "what the compiler says is shown above");
 }
 
+/// A module that compiles would not be noticed beside those that do not.
+#[test]
+fn each_module_has_a_message() {
+    let mut silent = Vec::new();
+    for file in fs::read_dir("fail").expect("the cases") {
+        let path = file.expect("a file").path();
+        let is_code = path.extension().is_some_and(|extension| extension == "rs");
+        let source = fs::read_to_string(&path).expect("a text");
+        if !is_code || !source.starts_with("mod ") {
+            continue;
+        }
+        let said = fs::read_to_string(path.with_extension("stderr")).expect("messages");
+        let place = format!("--> {}:", path.display());
+        let lines: Vec<usize> = said
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix(&place)?.split(':').next())
+            .map(|line| line.parse().expect("a line"))
+            .collect();
+        let mut start = (0, "");
+        for (line, text) in (1..).zip(source.lines()) {
+            if text.starts_with("mod ") {
+                start = (line, text);
+            } else if text == "}" && !lines.iter().any(|at| (start.0..line).contains(at)) {
+                silent.push(format!("{}: {}", path.display(), start.1));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "the compiler says nothing about {silent:#?}");
+}
+
 /// Some constants are evaluated where code is generated, which a check does not do, and some errors are
 /// those of large crates. trybuild would build all that again; as examples they use what the tests have
 /// built. They are valid unless the environment asks for the mistake.

@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(attempts = unlimited, backoff = fixed, initial_delay = "0s", budget = "1m")]
-async fn fetch() -> Result<u32, String> {
-    Ok(7)
-}
-
-fn main() {}

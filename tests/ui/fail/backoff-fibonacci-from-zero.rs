@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(backoff = fibonacci, initial_delay = "0s")]
-async fn fetch() -> Result<u32, String> {
-    Ok(7)
-}
-
-fn main() {}

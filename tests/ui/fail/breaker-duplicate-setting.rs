@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(breaker(failure_threshold = 5, failure_threshold = 4))]
-async fn fetch() -> Result<u32, std::io::Error> {
-    Ok(7)
-}
-
-fn main() {}

@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(clone(boddy))]
-async fn send(body: Vec<u8>) -> Result<usize, String> {
-    Ok(body.len())
-}
-
-fn main() {}

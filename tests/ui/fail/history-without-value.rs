@@ -1,8 +1,0 @@
-use retry_runtime::{RetryError, retry};
-
-#[retry(history)]
-async fn fetch() -> Result<u32, RetryError<String>> {
-    Ok(7)
-}
-
-fn main() {}

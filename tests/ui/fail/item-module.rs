@@ -1,6 +1,0 @@
-use retry_runtime::retry;
-
-#[retry]
-mod client {}
-
-fn main() {}

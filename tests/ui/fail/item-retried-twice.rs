@@ -1,9 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(attempts = 2)]
-#[retry(attempts = 3)]
-async fn fetch() -> Result<u32, String> {
-    Ok(7)
-}
-
-fn main() {}

@@ -1,7 +1,0 @@
-use retry_workflow::Workflow;
-
-fn ship() -> Workflow {
-    Workflow::new("ship").retry_on(["timeout"])
-}
-
-fn main() {}

@@ -1,7 +1,0 @@
-use retry_workflow::Workflow;
-
-fn ship() -> Workflow {
-    Workflow::new("ship").store("jobs.db")
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-use retry_runtime::retry;
-
-fn main() {
-    #[retry(attempts = 3)]
-    let _ = "7".parse::<u32>();
-}

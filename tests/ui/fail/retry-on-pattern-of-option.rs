@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(retry_on = [pattern("locked")])]
-async fn fetch() -> Option<u32> {
-    Some(7)
-}
-
-fn main() {}

@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry]
-async fn fetch() {
-    println!("fetched");
-}
-
-fn main() {}

@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry]
-fn fetch() -> u32 {
-    7
-}
-
-fn main() {}

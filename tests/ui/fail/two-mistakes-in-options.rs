@@ -1,8 +1,0 @@
-use retry_runtime::retry;
-
-#[retry(attempts = 0, max_delay = "5 parsecs")]
-async fn fetch() -> Result<u32, String> {
-    Ok(7)
-}
-
-fn main() {}

@@ -103,8 +103,8 @@ impl Request {
         Ok(Done::new(said, json!({ "dry_run": false, "retried": taken })))
     }
 
-    /// Says which worker picks up re-driven items, or how to start one.
-    async fn next(&self) -> Result<String, Problem> {
+    /// Says which worker picks up items that are due now, or how to start one.
+    pub(super) async fn next(&self) -> Result<String, Problem> {
         let (store, command) = (self.operator.letters().store(), &self.command);
         let job = match &self.form.filter.job {
             Some(job) => Job::find(store, job).await?,

@@ -93,9 +93,10 @@ impl Once {
     }
 }
 
-fn fingerprint(request: impl Hash) -> u64 {
+/// A number that differs if the value does, but for chance.
+pub(crate) fn fingerprint(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    request.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 

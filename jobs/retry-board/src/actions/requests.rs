@@ -103,16 +103,8 @@ impl Request {
     async fn make_due(self) -> Result<Done, Problem> {
         let job = self.unfinished().await?;
         let due = self.operator.make_due(&job.id, &[]).await?;
-        let store = self.operator.letters().store();
-        let is_live = Job::find(store, &job.id).await?.is_some_and(|job| job.is_live(store.now()));
-        let next = if is_live {
-            "a worker of the job picks them up".to_owned()
-        } else {
-            let (id, how) = (short(&job.id), how_to_resume(&self.command, &job));
-            format!("no process is working on {id}; to run them: {how}")
-        };
-        let are = if due == 1 { "is" } else { "are" };
-        let said = format!("{} {are} due now; {next}", count(due, "waiting item"));
+        let (are, next) = (if due == 1 { "is" } else { "are" }, self.next().await?);
+        let said = format!("{} {are} due now. {next}", count(due, "waiting item"));
         Ok(Done::new(said, json!({ "job": job.id, "due": due })))
     }
 

@@ -1,6 +1,5 @@
 //! The routes for the jobs, dead letters and items of a store.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use axum::Router;
@@ -18,7 +17,7 @@ use super::{DoneQuery, both, described, home};
 use crate::actions::action::{Action, Confirmation, Request, Target};
 use crate::actions::jobs_form::JobsForm;
 use crate::actions::letters::select;
-use crate::actions::once::Once;
+use crate::actions::once::{Once, fingerprint};
 use crate::actions::{ACTIONS, Actor, export};
 use crate::board::{Board, Mounted};
 use crate::data::item::ItemPage;
@@ -284,11 +283,8 @@ async fn poll(
             }
         })
     };
-    let mut hasher = DefaultHasher::new();
-    let seen = seen.await.map_err(|error| match error {
+    seen.await.map(fingerprint).map_err(|error| match error {
         StoreError::Replaced { .. } | StoreError::Closed => PollError::Gone,
         _ => PollError::Failed,
-    });
-    seen?.hash(&mut hasher);
-    Ok(hasher.finish())
+    })
 }

@@ -1,6 +1,5 @@
 //! The routes for what this process retries, and for changes to it.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use axum::Router;
@@ -17,7 +16,7 @@ use serde_json::json;
 
 use super::{DoneQuery, both, described, home};
 use crate::actions::Actor;
-use crate::actions::once::Once;
+use crate::actions::once::{Once, fingerprint};
 use crate::actions::overrides::{Changes, OverrideForm};
 use crate::board::Board;
 use crate::data::policies::{Policies, Watch};
@@ -59,9 +58,7 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     let weak = Arc::downgrade(&state.0);
     let poll = move || {
         let view = PoliciesState(weak.upgrade()?).view();
-        let mut hasher = DefaultHasher::new();
-        serde_json::to_string(&view).unwrap_or_default().hash(&mut hasher);
-        Some(hasher.finish())
+        Some(fingerprint(serde_json::to_string(&view).unwrap_or_default()))
     };
     board.mounted.set_policies_poll(Box::new(poll.clone()));
     state.0.live.get_or_init(|| {

@@ -370,7 +370,7 @@ async fn the_waits_of_items_end_at_a_press() {
     let done = send(&app, "/due", &cookie, &format!("job=night-1&{proof}")).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
     let page = get(&app, &format!("/{}", done.header("location"))).await;
-    page.says("3 waiting items are due now; no process is working on night-1");
+    page.says("3 waiting items are due now. No process is working on the job; to resume: ");
     assert!(!page.text.contains(button));
     assert_eq!(store.overview("night-1", 0).await.unwrap().next_due, Some(store.now()));
     assert_eq!(

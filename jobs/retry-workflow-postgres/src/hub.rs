@@ -14,12 +14,11 @@ use std::time::Duration;
 use retry_fleet::hub::{Beat, Changed, HubResult, Member, View};
 use retry_fleet::{Change, Hub, HubError, MemberId};
 use tokio::sync::OnceCell;
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
 use self::layout::LAYOUT;
 use crate::migration::LayoutError;
-use crate::server::columns::column;
+use crate::server::columns::columns;
 use crate::server::text::encode;
 use crate::server::{Operation, PostgresError, PostgresOptions, Server, quoted};
 
@@ -239,24 +238,16 @@ impl Hub for PostgresHub {
                            WHERE fleet = $1 AND seen > t.now - $2 ORDER BY member COLLATE \"C\"";
                 let statement = client.prepare_cached(&inner.sql(sql)).await?;
                 let rows = client.query(&statement, &[&encode(fleet), &micros(*alive)]).await?;
-                rows.iter()
-                    .map(|row| {
-                        Ok(Member::new(member(row, 0)?, duration(row, 1)?, duration(row, 2)?))
-                    })
-                    .collect()
+                let read = |row| {
+                    let mut columns = columns(row);
+                    let (id, joined) = (columns.text()?.into(), columns.duration()?);
+                    Ok(Member::new(id, joined, columns.duration()?))
+                };
+                rows.iter().map(read).collect()
             })
         })
         .await
     }
-}
-
-fn member(row: &Row, at: usize) -> Result<MemberId, PostgresError> {
-    crate::server::columns::text(row, at).map(MemberId::from)
-}
-
-/// A time or a duration, in microseconds.
-fn duration(row: &Row, at: usize) -> Result<Duration, PostgresError> {
-    Ok(Duration::from_micros(u64::try_from(column::<i64>(row, at)?).unwrap_or(0)))
 }
 
 /// A duration in microseconds, a thousand years at most, so that sums fit in the column.

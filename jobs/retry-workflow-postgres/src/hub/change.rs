@@ -2,11 +2,12 @@
 
 use retry_fleet::hub::Changed;
 use retry_fleet::{Change, FleetBreaker, MemberId};
+use retry_workflow::store::sql::micros;
 use tokio_postgres::Row;
 
+use super::HubTables;
 use super::poll::record;
-use super::{HubTables, duration};
-use crate::server::columns::micros;
+use crate::server::columns::columns;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
@@ -77,8 +78,9 @@ pub(super) async fn change(
 
 /// Applies the change to a row: its time, then its record.
 fn applied(row: &Row, member: &MemberId, change: Change) -> Result<Changed, PostgresError> {
-    let now = duration(row, 0)?;
-    let mut record = record(row, 1)?;
+    let mut columns = columns(row);
+    let now = columns.duration()?;
+    let mut record = record(&mut columns)?;
     let done = record.apply(member, change, now);
     Ok(Changed { now, done, record })
 }

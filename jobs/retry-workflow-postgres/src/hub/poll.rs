@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use retry_fleet::hub::{Beat, View};
-use retry_fleet::{FleetBreaker, OpenLease, Tally};
-use tokio_postgres::Row;
+use retry_fleet::{FleetBreaker, MemberId, OpenLease, Tally};
+use retry_workflow::store::sql::Columns;
 
-use super::{HubTables, duration, member, micros};
-use crate::server::columns::{column, small, text, unsigned};
+use super::{HubTables, micros};
+use crate::server::columns::{PostgresRow, columns};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
@@ -93,42 +93,45 @@ pub(super) async fn poll(
         .await?;
     let mut view = View::default();
     for row in &rows {
-        match column::<i32>(row, 0)? {
+        let mut columns = columns(row);
+        let (kind, breaker) = (columns.integer()?, columns.text_opt()?.unwrap_or_default());
+        match kind {
             0 => {
-                view.now = duration(row, 2)?;
-                let members: Option<i64> = column(row, 3)?;
-                view.members = members.map(|members| u32::try_from(members).unwrap_or(u32::MAX));
+                view.now = columns.duration()?;
+                view.members = columns.integer_opt()?.map(small);
             }
-            1 => view.breakers.push((text(row, 1)?, record(row, 2)?)),
+            1 => view.breakers.push((breaker, record(&mut columns)?)),
             _ => {
-                let tally = Tally { callers: small(row, 2)?, openers: small(row, 3)? };
-                view.tallies.push((text(row, 1)?, tally));
+                let tally = Tally { callers: columns.number()?, openers: columns.number()? };
+                view.tallies.push((breaker, tally));
             }
         }
     }
     Ok(view)
 }
 
-/// The record in the columns from `at` on.
-pub(super) fn record(row: &Row, at: usize) -> Result<FleetBreaker, PostgresError> {
-    let until: Option<i64> = column(row, at + 1)?;
-    let open = match until {
-        None => None,
-        Some(_) => Some(OpenLease {
-            until: duration(row, at + 1)?,
-            probe_from: optional(row, at + 2)?.unwrap_or_default(),
-            reopenings: u32::try_from(column::<Option<i64>>(row, at + 3)?.unwrap_or(0))
-                .unwrap_or(u32::MAX),
-            probe: match optional(row, at + 4)? {
-                Some(until) => Some((member(row, at + 5)?, until)),
-                None => None,
-            },
-        }),
-    };
-    Ok(FleetBreaker { epoch: unsigned(row, at)?, open, held_until: optional(row, at + 6)? })
+/// Reads the record of a breaker.
+pub(super) fn record(
+    columns: &mut Columns<PostgresRow<'_>>,
+) -> Result<FleetBreaker, PostgresError> {
+    let epoch = columns.count()?;
+    let (until, probe_from) = (optional(columns)?, optional(columns)?);
+    let reopenings = columns.integer_opt()?.map(small).unwrap_or_default();
+    let (probe_until, prober) = (optional(columns)?, columns.text_opt()?);
+    let open = until.map(|until| OpenLease {
+        until,
+        probe_from: probe_from.unwrap_or_default(),
+        reopenings,
+        probe: prober.map(MemberId::from).zip(probe_until),
+    });
+    Ok(FleetBreaker { epoch, open, held_until: optional(columns)? })
 }
 
-fn optional(row: &Row, at: usize) -> Result<Option<Duration>, PostgresError> {
-    let micros: Option<i64> = column(row, at)?;
+fn optional(columns: &mut Columns<PostgresRow<'_>>) -> Result<Option<Duration>, PostgresError> {
+    let micros = columns.integer_opt()?;
     Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+}
+
+fn small(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

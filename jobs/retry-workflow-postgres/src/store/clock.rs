@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use retry_workflow::Timestamp;
+use retry_workflow::store::sql::micros;
 
-use crate::server::columns::{column, micros};
+use crate::server::columns::column;
 use crate::server::{PooledClient, PostgresError};
 
 /// The time for which a measurement of the server's clock is used.

@@ -1,14 +1,15 @@
 //! Failures that are alike, counted by the hour in which their items ended.
 
 use retry_workflow::store::codes::{FAILED_INDEX, codes, partial_index};
-use retry_workflow::store::{Group, HourCount, sql};
-use retry_workflow::{Failure, Filter, Timestamp};
+use retry_workflow::store::sql::{self, limit};
+use retry_workflow::store::{Group, HourCount};
+use retry_workflow::{Filter, Timestamp};
 use tokio_postgres::Row;
 
 use super::selection::{Values, of_failure, of_ids};
 use super::session::Session;
 use crate::server::PostgresResult;
-use crate::server::columns::{column, limit, read_json, text};
+use crate::server::columns::{column, columns};
 
 /// The failures that a filter selects, the largest group first.
 pub(crate) async fn stats(
@@ -16,13 +17,7 @@ pub(crate) async fn stats(
     filter: &Filter,
     newest: Option<usize>,
 ) -> PostgresResult<Vec<Group>> {
-    let job = match &filter.job {
-        Some(name) => match session.find_job(name).await? {
-            Some(job) => Some(job),
-            None => return Ok(Vec::new()),
-        },
-        None => None,
-    };
+    let Some(job) = session.job_of(filter).await? else { return Ok(Vec::new()) };
     let mut values = Values::default();
     let from = failures(filter, job, newest, &mut values);
     let ids = filter.ids.as_ref().map(|ids| of_ids("f", job, ids, &mut values));
@@ -84,9 +79,10 @@ fn failures(
 /// A group, from a row with the id and the failure of its example, its first and last time, and its
 /// hours with their counts.
 fn group(row: &Row) -> PostgresResult<Group> {
-    let failure: Failure = read_json(&column::<String>(row, 1)?)?;
-    let mut group = Group::new(&failure, text(row, 0)?, Timestamp::from_micros(column(row, 2)?));
-    group.last = Timestamp::from_micros(column(row, 3)?);
+    let mut columns = columns(row);
+    let (id, failure) = (columns.text()?, columns.failure()?);
+    let mut group = Group::new(&columns.required(failure)?, id, columns.time()?);
+    group.last = columns.time()?;
     let (hours, counts): (Vec<i64>, Vec<i64>) = (column(row, 4)?, column(row, 5)?);
     let hours = hours.into_iter().map(Timestamp::from_micros);
     let counts = counts.into_iter().map(i64::unsigned_abs);

@@ -4,7 +4,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use futures_core::Stream as _;
-use retry_workflow::store::{Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page, sql};
+use retry_workflow::store::sql::{self, limit};
+use retry_workflow::store::{Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page};
 use retry_workflow::{Filter, ItemRecord, Timestamp};
 
 use super::cursors::ClaimCursor;
@@ -12,7 +13,7 @@ use super::layout::LEVELS;
 use super::selection::FilteredItems;
 use super::session::{Session, Values};
 use crate::server::PostgresResult;
-use crate::server::columns::{column, columns, columns_after, limit};
+use crate::server::columns::{column, columns, columns_after};
 use crate::server::text::encode;
 
 /// A page of a list ends at this size, in bytes of payloads, outputs and checkpoints.

@@ -101,13 +101,7 @@ impl FilteredItems {
         filter: &Filter,
         codes: &[i16],
     ) -> PostgresResult<Option<Self>> {
-        let job = match &filter.job {
-            Some(name) => match session.find_job(name).await? {
-                Some(job) => Some(job),
-                None => return Ok(None),
-            },
-            None => None,
-        };
+        let Some(job) = session.job_of(filter).await? else { return Ok(None) };
         let is_empty = filter.ids.as_ref().is_some_and(Vec::is_empty) || codes.is_empty();
         Ok((!is_empty).then(|| Self::new(filter, job, codes)))
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use retry_workflow::Filter;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
@@ -131,6 +132,12 @@ impl Session<'_> {
 
     pub(crate) async fn find_job(self, name: &str) -> PostgresResult<Option<i64>> {
         self.find(name, "SELECT job FROM @jobs WHERE name = $1", |names| &mut names.jobs).await
+    }
+
+    /// The number of the job that a filter names, if it names one; `None` if there is no such job.
+    pub(crate) async fn job_of(self, filter: &Filter) -> PostgresResult<Option<Option<i64>>> {
+        let Some(name) = &filter.job else { return Ok(Some(None)) };
+        Ok(self.find_job(name).await?.map(Some))
     }
 
     /// The number of a worker, which is added if need be.

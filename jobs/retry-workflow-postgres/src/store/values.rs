@@ -6,14 +6,18 @@ use parking_lot::Mutex;
 use retry_workflow::store::{Change, Choose};
 
 use super::session::{Earlier, Session, Values};
-use crate::server::columns::{column, text, unsigned};
+use crate::server::columns::{column, columns, text};
 use crate::server::text::{encode, prefix_end};
 use crate::server::{PostgresError, PostgresResult};
 
 pub(crate) async fn get(session: Session<'_>, key: &str) -> PostgresResult<Option<(u64, String)>> {
     let sql = "SELECT revision, value FROM @vals WHERE key = $1";
     let row = session.query_opt(sql, &[&encode(key)]).await?;
-    row.map(|row| Ok((unsigned(&row, 0)?, text(&row, 1)?))).transpose()
+    let read = |row| {
+        let mut columns = columns(&row);
+        Ok((columns.count()?, columns.text()?))
+    };
+    row.map(read).transpose()
 }
 
 /// `maybe_done`: an earlier attempt was cut off. It succeeded if the value and its revision are

@@ -139,7 +139,7 @@ static START: LazyLock<(Instant, Timestamp)> =
     LazyLock::new(|| (Instant::now(), Timestamp::from(SystemTime::now())));
 
 /// A duration in microseconds, capped at what fits.
-pub(crate) fn micros(duration: Duration) -> i64 {
+pub fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 

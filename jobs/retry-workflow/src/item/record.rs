@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::item::clock::Timestamp;
+use crate::item::clock::{Timestamp, whole_micros};
 use crate::item::failure::Failure;
 use crate::item::json::{embedded, is_default, seconds};
 use crate::item::one_or_many::OneOrMany;
@@ -685,6 +685,21 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts a row of history.
+    #[doc(hidden)]
+    pub fn add_attempt(&mut self, row: &AttemptRecord) {
+        // The running time of a lost attempt is unknown.
+        if row.outcome == AttemptOutcome::Lost {
+            self.lost = self.lost.saturating_add(1);
+        }
+        if !row.outcome.is_counted() {
+            return;
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        self.worked = whole_micros(self.worked.saturating_add(whole_micros(row.duration)));
+        self.waited = whole_micros(self.waited.saturating_add(whole_micros(row.wait)));
+    }
+
     /// Returns the number of items.
     pub const fn total(&self) -> u64 {
         self.pending + self.leased + self.ended()
@@ -834,6 +849,16 @@ impl Filter {
     /// Returns `true` if items in this state are selected.
     pub fn wants_state(&self, state: ItemState) -> bool {
         self.states.as_ref().map_or(state == ItemState::Dead, |states| states.contains(&state))
+    }
+
+    /// Returns `true` if only items that have ended are selected: others have no failure, and no
+    /// time at which they ended.
+    #[doc(hidden)]
+    pub fn wants_ended(&self) -> bool {
+        self.class.is_some()
+            || self.signature.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
     }
 
     /// Returns `true` if this item is selected.

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use super::codes;
-use crate::item::clock::{Timestamp, micros};
+use crate::item::clock::Timestamp;
+pub use crate::item::clock::micros;
 use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, ItemRecord, ItemState, Lease, LeaseKey,
@@ -238,6 +239,11 @@ pub fn values_of_counts(counts: &Counts) -> [i64; 9] {
 
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Returns the number of rows to which a statement is limited.
+pub fn limit(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
 }
 
 /// Writes each column in this form, with commas between them.

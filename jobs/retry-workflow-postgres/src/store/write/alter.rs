@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use retry_workflow::store::sql::{limit, micros};
 use retry_workflow::store::{Alteration, Waiting};
 use retry_workflow::{Filter, ItemState, Timestamp};
 
 use super::settle::{counted, json};
 use crate::server::PostgresResult;
-use crate::server::columns::{column, limit, micros};
+use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::store::layout::CLAIM_RANKS;
 use crate::store::selection::{FilteredItems, Values, of_ids};
@@ -129,13 +130,10 @@ async fn alter_unended(
     max: usize,
     now: Timestamp,
 ) -> PostgresResult<u64> {
-    let Filter { job, class, signature, since, until, .. } = filter;
-    if class.is_some() || signature.is_some() || since.is_some() || until.is_some() {
-        return Ok(0);
-    }
-    if let Some(job) = job {
-        let Some(job) = session.find_job(job).await? else { return Ok(0) };
-        return alter_in(session, job, (filter, alteration), max, now).await;
+    match session.job_of(filter).await?.filter(|_| !filter.wants_ended()) {
+        None => return Ok(0),
+        Some(Some(job)) => return alter_in(session, job, (filter, alteration), max, now).await,
+        Some(None) => {}
     }
     session.begin().await?;
     session.end(alter_in_all(session, (filter, alteration), max, now).await).await

@@ -4,11 +4,12 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use retry_workflow::Timestamp;
-use retry_workflow::store::{Lease, MAX_CLAIM_BYTES, Selection, sql};
+use retry_workflow::store::sql::{self, limit};
+use retry_workflow::store::{Lease, MAX_CLAIM_BYTES, Selection};
 use tokio_postgres::Row;
 
 use crate::server::PostgresResult;
-use crate::server::columns::{column, columns, limit};
+use crate::server::columns::{column, columns};
 use crate::store::cursors::{ClaimCursor, LevelCursors, Position};
 use crate::store::layout::{CLAIM_RANKS, LEVELS};
 use crate::store::session::{Session, Values};

@@ -1,9 +1,8 @@
 //! Removing a job, item by item.
 
-use retry_workflow::store::sql;
+use retry_workflow::store::sql::{self, limit};
 
 use crate::server::PostgresResult;
-use crate::server::columns::limit;
 use crate::server::text::encode;
 use crate::store::session::Session;
 

@@ -6,15 +6,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use retry_workflow::store::codes::{PENDING, outcome_code, state_code};
-use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, LeaseKey, Settled, Settlement, Start, sql,
-};
-use retry_workflow::{Failure, Timestamp};
+use retry_workflow::store::sql::{self, micros};
+use retry_workflow::store::{AttemptRecord, LeaseKey, Settled, Settlement, Start};
+use retry_workflow::{Counts, Failure, Timestamp};
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::server::columns::{column, micros};
+use crate::server::columns::{column, columns};
 use crate::server::text::encode;
 use crate::server::{PostgresError, PostgresResult};
 use crate::store::session::{Session, Values};
@@ -127,17 +126,11 @@ pub(crate) fn counted(text: &str) -> String {
 /// Returns the numbers that rows of history add to the counts: attempts, losses, time worked and
 /// waited.
 pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 4] {
-    let mut sums = [0_i64; 4];
+    let mut counts = Counts::default();
     for row in history {
-        // The running time of a lost attempt is unknown.
-        sums[1] += i64::from(row.outcome == AttemptOutcome::Lost);
-        if !row.outcome.is_counted() {
-            continue;
-        }
-        sums[0] += 1;
-        sums[2] = sums[2].saturating_add(micros(row.duration));
-        sums[3] = sums[3].saturating_add(micros(row.wait));
+        counts.add_attempt(row);
     }
+    let [_, _, _, _, _, sums @ ..] = sql::values_of_counts(&counts);
     sums
 }
 
@@ -322,18 +315,19 @@ pub(crate) async fn settle(
         }
     }
     if maybe_done && settled.len() < ordered.len() {
-        settled.extend(settled_before(session, &ordered).await?);
+        settled.extend(settled_before(session, &ends, &ordered).await?);
     }
-    let mut is_settled = |lease: LeaseKey| {
-        i64::try_from(lease.token).is_ok_and(|token| settled.remove(&(lease.item, token)))
-    };
-    let settled = settlements.iter().map(|settlement| settlement.lease).map(&mut is_settled);
+    let settled = settlements.iter().map(|settlement| settled.remove(&settlement.lease));
     Ok((settled.collect(), put_back))
 }
 
-/// The items and tokens in the first two columns.
-fn keys(rows: &[Row]) -> PostgresResult<HashSet<(i64, i64)>> {
-    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+/// The leases in the first two columns.
+fn keys(rows: &[Row]) -> PostgresResult<HashSet<LeaseKey>> {
+    let key = |row| {
+        let mut columns = columns(row);
+        Ok(LeaseKey { item: columns.integer()?, token: columns.number()? })
+    };
+    rows.iter().map(key).collect()
 }
 
 /// Returns which of these settlements were made by an earlier attempt whose answer was lost. If the
@@ -342,13 +336,9 @@ fn keys(rows: &[Row]) -> PostgresResult<HashSet<(i64, i64)>> {
 /// row there, and counts as done.
 async fn settled_before(
     session: Session<'_>,
+    ends: &Ends<'_>,
     settlements: &[&Settlement],
-) -> PostgresResult<HashSet<(i64, i64)>> {
-    let items: Vec<_> = settlements.iter().map(|settlement| settlement.lease.item).collect();
-    let tokens: Vec<_> = settlements
-        .iter()
-        .map(|settlement| i64::try_from(settlement.lease.token).unwrap_or(i64::MAX))
-        .collect();
+) -> PostgresResult<HashSet<LeaseKey>> {
     let released: Vec<_> = settlements.iter().map(|one| one.end.takes_back()).collect();
     let rows = session
         .query(
@@ -358,7 +348,7 @@ async fn settled_before(
              WHERE (s.token = w.token AND s.state <> 1) \
                 OR (s.token > w.token AND (w.is_released OR EXISTS (SELECT 1 FROM @history h \
                     WHERE h.item = w.item AND h.token = w.token AND h.outcome <> 2)))",
-            &[&items, &tokens, &released],
+            &[&ends.item, &ends.token, &released],
         )
         .await?;
     keys(&rows)
@@ -431,8 +421,5 @@ pub(crate) async fn extend(
         &[&changes.item, &changes.token, &changes.is_renewed, &changes.at, &until];
     let rows = session.query(EXTEND, values).await?;
     let held = keys(&rows)?;
-    let is_held = |lease: &LeaseKey| {
-        i64::try_from(lease.token).is_ok_and(|token| held.contains(&(lease.item, token)))
-    };
-    Ok(leases.iter().map(is_held).collect())
+    Ok(leases.iter().map(|lease| held.contains(lease)).collect())
 }

@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Result, params_from_iter};
 
 use super::claim::write_started_as_lost;
-use super::selection::{FilteredItems, Values, find_all, limit, listed};
+use super::selection::{FilteredItems, Values, find_all, listed};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use super::transaction::columns::json;
@@ -17,7 +17,7 @@ use crate::item::failure::Failure;
 use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Filter, ItemState, Waiting};
 use crate::store::codes::{BEGUN, LEASED, NEW, PENDING, PURGED, SKIPPED, SUSPECT, claim_rank};
-use crate::store::sql::Columns;
+use crate::store::sql::{Columns, limit};
 
 pub(super) fn alter(
     tx: &mut Transaction<'_>,
@@ -66,22 +66,14 @@ fn unended(
     max: usize,
     now: Timestamp,
 ) -> Result<Vec<i64>> {
-    let Filter { job, ids, class, signature, since, until, .. } = filter;
-    let jobs: Vec<i64> = match job {
-        _ if class.is_some() || signature.is_some() || since.is_some() || until.is_some() => {
-            Vec::new()
-        }
-        Some(job) => tx.find_job(job)?.into_iter().collect(),
-        None => {
-            let mut all = tx.prepare("SELECT job FROM jobs")?;
-            all.query_map((), |row| row.get(0))?.collect::<Result<_>>()?
-        }
-    };
     let mut numbers = Vec::new();
-    for job in jobs {
+    let Some(job) = tx.job_of(filter)?.filter(|_| !filter.wants_ended()) else {
+        return Ok(numbers);
+    };
+    for job in tx.one_or_all(job)? {
         tx.touch(job);
         let (sql, mut values) = unended_of(tx, job, filter, alteration, now)?;
-        let ranks = match ids {
+        let ranks = match filter.ids {
             // The statement does not ask for a rank.
             Some(_) => vec![0],
             None => claim_ranks(tx.priorities(job)?, alteration),

@@ -9,7 +9,7 @@ use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, ItemState, Lease, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
 use crate::store::codes::{BEGUN, NEW, SUSPECT, claim_rank, outcome_code};
-use crate::store::sql::{self, Columns};
+use crate::store::sql::{self, Columns, limit};
 
 /// An item with its last lease, and the details of that lease if it has expired.
 struct Claimed {
@@ -118,7 +118,6 @@ fn find_due(
     )?;
     // An item due at the end of time never is.
     let now_or_before = now.as_micros().min(i64::MAX - 1);
-    let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
     let priorities = tx.priorities(job)?;
     let mut bytes: usize = 0;
     let mut taken = Vec::<Claimed>::new();

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 
 use rusqlite::{Result, params_from_iter};
 
-use super::selection::{Values, find_all, in_states, limit, listed, of_failure};
+use super::selection::{Values, find_all, in_states, listed, of_failure};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::record::Filter;
 use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{FAILED_INDEX, codes, partial_index};
-use crate::store::sql::{self, Columns};
+use crate::store::sql::{self, Columns, limit};
 
 /// The failures that a filter selects, the largest group first.
 pub(super) fn stats(
@@ -18,13 +18,7 @@ pub(super) fn stats(
     filter: &Filter,
     newest: Option<usize>,
 ) -> Result<Vec<Group>> {
-    let job = match &filter.job {
-        Some(name) => match tx.find_job(name)? {
-            Some(job) => Some(job),
-            None => return Ok(Vec::new()),
-        },
-        None => None,
-    };
+    let Some(job) = tx.job_of(filter)? else { return Ok(Vec::new()) };
     let mut values = Values::default();
     let from = failures(filter, job, newest, &mut values);
     let ids = match &filter.ids {

@@ -8,8 +8,9 @@ use rusqlite::{Result, params_from_iter};
 
 use super::transaction::Transaction;
 use crate::item::record::Filter;
+use crate::store::MAX_ROWS_SCANNED;
 use crate::store::codes::{DEAD, SKIPPED, codes, partial_index};
-use crate::store::{MAX_ROWS_SCANNED, sql};
+use crate::store::sql::{self, limit};
 
 /// The items that a filter selects.
 pub(super) struct FilteredItems {
@@ -61,13 +62,7 @@ impl FilteredItems {
 
     /// Looks the items with the filter's signature up, if there are no more than `most`.
     fn with_alike(tx: &mut Transaction<'_>, filter: &Filter, most: usize) -> Result<Option<Self>> {
-        let job = match &filter.job {
-            Some(name) => match tx.find_job(name)? {
-                Some(job) => Some(job),
-                None => return Ok(None),
-            },
-            None => None,
-        };
+        let Some(job) = tx.job_of(filter)? else { return Ok(None) };
         let numbers = match (&filter.ids, job, &filter.signature) {
             (Some(ids), ..) => Some(find_all(tx, job, ids)?),
             (None, Some(job), Some(signature)) => find_alike(tx, job, signature, most)?,
@@ -139,10 +134,6 @@ impl FilteredItems {
     }
 }
 
-pub(super) fn limit(max: usize) -> i64 {
-    i64::try_from(max).unwrap_or(i64::MAX)
-}
-
 /// Returns the condition that a table has items in the states of a filter.
 pub(super) fn in_states(filter: &Filter, table: &str) -> String {
     let codes: Vec<_> = codes(filter).iter().map(ToString::to_string).collect();
@@ -179,15 +170,8 @@ pub(super) fn listed(numbers: &[i64]) -> String {
 
 /// The numbers of the items with these ids, in one job or in all.
 pub(super) fn find_all(tx: &Transaction<'_>, job: Option<i64>, ids: &[String]) -> Result<Vec<i64>> {
-    let jobs = match job {
-        Some(job) => vec![job],
-        None => tx
-            .prepare("SELECT job FROM jobs")?
-            .query_map((), |row| row.get(0))?
-            .collect::<Result<_>>()?,
-    };
     let mut numbers = Vec::new();
-    for job in jobs {
+    for job in tx.one_or_all(job)? {
         for id in ids {
             numbers.extend(tx.find_item(job, id)?);
         }

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
 use super::transaction::columns::Json;
-use super::transaction::tally::{count_attempt, count_move};
+use super::transaction::tally::count_move;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -108,7 +108,7 @@ pub(super) fn write_row(
         row.failure.as_ref().map(Json),
         &row.output,
     ))?;
-    count_attempt(tx.counts(job)?, row);
+    tx.counts(job)?.add_attempt(row);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, params_from_iter};
 
 use crate::item::priority::Priorities;
-use crate::item::record::Counts;
+use crate::item::record::{Counts, Filter};
 use crate::store::Changes;
 use crate::store::sql::{self, Columns};
 
@@ -148,17 +148,41 @@ impl<'a> Transaction<'a> {
     }
 
     pub(super) fn find_job(&mut self, name: &str) -> Result<Option<i64>> {
-        if let Some(&job) = self.names.jobs.get(name) {
-            return Ok(Some(job));
+        self.find(name, "SELECT job FROM jobs WHERE name = ?1", |names| &mut names.jobs)
+    }
+
+    /// The number of the job that a filter names, if it names one; `None` if there is no such job.
+    #[expect(clippy::option_option, reason = "no such job is not the same as any job")]
+    pub(super) fn job_of(&mut self, filter: &Filter) -> Result<Option<Option<i64>>> {
+        let Some(name) = &filter.job else { return Ok(Some(None)) };
+        Ok(self.find_job(name)?.map(Some))
+    }
+
+    /// The numbers of all jobs, or that of one.
+    pub(super) fn one_or_all(&self, job: Option<i64>) -> Result<Vec<i64>> {
+        match job {
+            Some(job) => Ok(vec![job]),
+            None => {
+                self.prepare("SELECT job FROM jobs")?.query_map((), |row| row.get(0))?.collect()
+            }
         }
-        let job: Option<i64> = self
-            .prepare("SELECT job FROM jobs WHERE name = ?1")?
-            .query_row((name,), |row| row.get(0))
-            .optional()?;
-        if let Some(job) = job {
-            self.names.jobs.insert(name.to_owned(), job);
+    }
+
+    /// The number that stands for a name, from this process or from the table.
+    fn find(
+        &mut self,
+        name: &str,
+        sql: &str,
+        known: fn(&mut Names) -> &mut HashMap<String, i64>,
+    ) -> Result<Option<i64>> {
+        if let Some(&number) = known(self.names).get(name) {
+            return Ok(Some(number));
         }
-        Ok(job)
+        let number = self.prepare(sql)?.query_row((name,), |row| row.get(0)).optional()?;
+        if let Some(number) = number {
+            known(self.names).insert(name.to_owned(), number);
+        }
+        Ok(number)
     }
 
     /// The number of an item.
@@ -170,20 +194,12 @@ impl<'a> Transaction<'a> {
 
     /// The number of a worker, which is added if need be.
     pub(super) fn worker(&mut self, name: &str) -> Result<i64> {
-        if let Some(&worker) = self.names.workers.get(name) {
+        let known = "SELECT worker FROM workers WHERE name = ?1";
+        if let Some(worker) = self.find(name, known, |names| &mut names.workers)? {
             return Ok(worker);
         }
-        let known: Option<i64> = self
-            .prepare("SELECT worker FROM workers WHERE name = ?1")?
-            .query_row((name,), |row| row.get(0))
-            .optional()?;
-        let worker = match known {
-            Some(worker) => worker,
-            None => {
-                self.prepare("INSERT INTO workers (name) VALUES (?1)")?.execute((name,))?;
-                self.last_number()
-            }
-        };
+        self.prepare("INSERT INTO workers (name) VALUES (?1)")?.execute((name,))?;
+        let worker = self.last_number();
         self.names.workers.insert(name.to_owned(), worker);
         Ok(worker)
     }

@@ -1,7 +1,6 @@
 //! Updates the counts of a job as its items move.
 
-use crate::item::clock::whole_micros;
-use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
+use crate::item::record::{Counts, ItemState};
 
 /// Counts an item that moves from one state to another; a new item comes from none.
 pub(in crate::store::sqlite) fn count_move(
@@ -15,20 +14,6 @@ pub(in crate::store::sqlite) fn count_move(
     }
     let count = counter(counts, to);
     *count = count.saturating_add(1);
-}
-
-/// Counts a row of history.
-pub(in crate::store::sqlite) fn count_attempt(counts: &mut Counts, row: &AttemptRecord) {
-    // The running time of a lost attempt is unknown.
-    if row.outcome == AttemptOutcome::Lost {
-        counts.lost = counts.lost.saturating_add(1);
-    }
-    if !row.outcome.is_counted() {
-        return;
-    }
-    counts.attempts = counts.attempts.saturating_add(1);
-    counts.worked = whole_micros(counts.worked.saturating_add(whole_micros(row.duration)));
-    counts.waited = whole_micros(counts.waited.saturating_add(whole_micros(row.wait)));
 }
 
 /// The job that this key has the record of.

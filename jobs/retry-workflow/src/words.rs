@@ -118,7 +118,9 @@ pub fn total(sum: Duration) -> String {
 
 /// Returns a future time, and how far away it is: `2026-11-21 08:01:30Z, in 1m 30s`.
 pub fn in_a_while(until: Timestamp, now: Timestamp) -> String {
-    format!("{}, in {}", moment(until), total(until.since(now)))
+    let left = until.since(now);
+    let left = if left.as_secs() == 0 { left } else { Duration::from_secs(left.as_secs()) };
+    format!("{}, in {}", moment(until), duration(left))
 }
 
 #[cfg(test)]
@@ -154,5 +156,8 @@ mod tests {
         let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
         let until = now + Duration::from_secs(90);
         assert_eq!(in_a_while(until, now), "2026-11-21 08:01:30Z, in 1m 30s");
+        let until = |millis| in_a_while(now + Duration::from_millis(millis), now);
+        assert_eq!(until(29_971), "2026-11-21 08:00:29Z, in 29s", "as exact as the end");
+        assert_eq!(until(971), "2026-11-21 08:00:00Z, in 971ms");
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use retry_board::Board;
 use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
 use retry_workflow::store::NewItem;
-use retry_workflow::{Filter, Operator, Redrive, SqliteStore, Store, Workflow, policy};
+use retry_workflow::{
+    Failure, Filter, ItemRecord, ItemState, Operator, Redrive, SqliteStore, Store, Workflow, policy,
+};
 
 use crate::jobs::{board, import, release};
 use crate::page::{Look, Page, are_pictures_wanted};
@@ -27,6 +29,9 @@ async fn mail(calls: &Mutex<u32>) -> Result<(), String> {
     *calls += 1;
     if *calls < 3 { Err("421 try again later".to_owned()) } else { Ok(()) }
 }
+
+/// An id in which no line breaks, unless it does not fit.
+const LONG_ID: &str = "ordnungsgemässerechnungsnummernverwaltungsdatenbankschlüsselverzeichnis";
 
 /// Checks a page in each look, and keeps a screenshot of each if pictures are wanted.
 #[track_caller]
@@ -70,6 +75,10 @@ fn checkboxes_buttons_and_names_have_room_beside_each_other() {
     let token = retry_board::Token::new("correct horse battery staple").unwrap().named("ada");
     let server = Server::start(Board::new().allow_actions().token(token).jobs(store.clone()));
     import(&server, &store);
+    let mut long = ItemRecord::new("import-1", LONG_ID, "{}");
+    (long.state, long.ended) = (ItemState::Dead, Some(store.now()));
+    long.failure = Some(Failure::new("other", "it has a long id"));
+    server.block_on(store.import(vec![long], store.now())).expect("it is in memory");
     page.go(&server.url("/dead-letters?job=import-1"));
     page.click("#token");
     page.type_text("correct horse battery staple");
@@ -78,11 +87,12 @@ fn checkboxes_buttons_and_names_have_room_beside_each_other() {
     look_at(&mut page, &server.url("/dead-letters?job=import-1"), "selection");
     for look in Look::ALL {
         page.look(look);
-        // The checkbox, the id beside it in the same line, and the two buttons below.
+        // The checkbox, the id that begins beside it in the same line, however long it is, and the
+        // two buttons below.
         let boxes = page.eval(
             "(() => {
                 const box = element => element.getBoundingClientRect();
-                const pick = document.querySelector('.pick');
+                const pick = [...document.querySelectorAll('.pick')].pop();
                 const [one, two] = [pick, pick.parentElement.querySelector('a')].map(box);
                 const [left, right] = [...document.querySelectorAll('#picked button')].map(box);
                 const apart = Math.max(right.left - left.right, right.top - left.bottom);

@@ -13,7 +13,6 @@ mod selection;
 mod session;
 pub(crate) mod shared;
 pub(crate) mod values;
-mod listening;
 mod waking;
 mod write;
 
@@ -209,7 +208,7 @@ impl PostgresStore {
     async fn notify(&self, job: &str, is_changed: bool) {
         self.wrote(is_changed);
         if is_changed {
-            listening::notify(&self.0, job).await;
+            self.0.waking.notify(job).await;
         }
     }
 
@@ -230,7 +229,7 @@ impl PostgresStore {
             Some(job) => self.notify(job, is_changed).await,
             None if is_changed => {
                 self.wrote(true);
-                listening::notify_all(&self.0).await;
+                self.0.waking.notify_all().await;
             }
             None => {}
         }
@@ -353,8 +352,8 @@ impl Store for PostgresStore {
             self.wrote(settled.contains(&true));
             for job in put_back {
                 match self.0.name_of(job) {
-                    Some(job) => listening::notify_soon(&self.0, &job),
-                    None => listening::notify_all(&self.0).await,
+                    Some(job) => self.0.waking.notify_soon(&job),
+                    None => self.0.waking.notify_all().await,
                 }
             }
             Ok(settled)
@@ -494,6 +493,6 @@ impl Store for PostgresStore {
     /// Changes by this process wake callers at once, and those by others within milliseconds,
     /// through `NOTIFY`. If notifications do not arrive, this returns after a second.
     fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
-        Box::pin(async move { Ok(listening::changed(&self.0, job, seen).await) })
+        Box::pin(async move { Ok(self.0.waking.changed(job, seen).await) })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) prefix: String,
     pub(crate) clock: ServerClock,
     pub(crate) cursors: ClaimCursors,
-    pub(crate) waking: Waking,
+    pub(crate) waking: Arc<Waking>,
     pub(super) names: Mutex<Names>,
 }
 
@@ -37,11 +37,11 @@ impl Shared {
         clock: ServerClock,
     ) -> Self {
         Self {
+            waking: Waking::new(&server, plain),
             server,
             prefix: format!("{schema}."),
             clock,
             cursors: ClaimCursors::default(),
-            waking: Waking::new(plain),
             names: Mutex::default(),
         }
     }

@@ -11,5 +11,6 @@ pub(crate) mod failure;
 pub(crate) mod context;
 pub(crate) mod priority;
 pub(crate) mod record;
+pub(crate) mod lease;
 pub(crate) mod alteration;
 pub(crate) mod summary;

@@ -167,9 +167,9 @@ pub mod work {
         AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome, postponement,
     };
     pub use crate::engine::{checkpoint, failed_step, postponed};
+    pub use crate::item::lease::StepTime;
     #[doc(hidden)]
     pub use crate::item::one_or_many::{Many, One, OneOrMany};
-    pub use crate::item::record::StepTime;
     #[doc(hidden)]
     pub use crate::item::signature::fnv1a;
     pub use crate::workflow::closure::{Payload, ReadsErrors};

@@ -32,13 +32,13 @@ pub use self::error::StoreError;
 pub use self::sqlite::file_identity;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
-pub use crate::item::alteration::Alteration;
+pub use crate::item::alteration::{Alteration, Waiting};
 use crate::item::clock::{Timestamp, measured};
-pub use crate::item::priority::{PRIORITIES, Priorities};
-pub use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Cursor, Lease, LeaseKey, NewItem, Page, SUSPECT_AFTER,
-    Selection, Settled, Settlement, Start, StepTime, Waiting,
+pub use crate::item::lease::{
+    Lease, LeaseKey, SUSPECT_AFTER, Selection, Settled, Settlement, Start, StepTime,
 };
+pub use crate::item::priority::{PRIORITIES, Priorities};
+pub use crate::item::record::{AttemptOutcome, AttemptRecord, Cursor, NewItem, Page};
 use crate::item::record::{Counts, Filter, ItemRecord};
 pub use crate::item::summary::{Group, HourCount, JobRow, Overview};
 use crate::words::cut;

@@ -26,10 +26,8 @@ use crate::item::clock::{Clock, Timestamp};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::json::is_default;
-use crate::item::record::{
-    AttemptOutcome, AttemptRecord, ItemRecord, ItemState, Lease, LeaseKey, Settled, Settlement,
-    StepTime,
-};
+use crate::item::lease::{Lease, LeaseKey, Settled, Settlement, StepTime};
+use crate::item::record::{AttemptOutcome, AttemptRecord, ItemRecord, ItemState};
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::{self, AbortHandle};
 
 use crate::item::clock::Timestamp;
-use crate::item::record::{Lease, LeaseKey, Settlement, Start};
+use crate::item::lease::{Lease, LeaseKey, Settlement, Start};
 use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// The items that a worker has in hand.

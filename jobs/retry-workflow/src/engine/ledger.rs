@@ -189,7 +189,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::record::LeaseKey;
+    use crate::item::lease::LeaseKey;
 
     fn ended(state: ItemState) -> Completion {
         Completion { state: Some(state), ..Completion::released(LeaseKey { item: 1, token: 1 }) }

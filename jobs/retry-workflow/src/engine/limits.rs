@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use self::keys::JobLimit;
 use super::Options;
-use crate::item::record::{Filter, Waiting};
+use crate::item::alteration::Waiting;
+use crate::item::record::Filter;
 use crate::job::record::Job;
 use crate::store::{Alteration, Store, StoreError};
 

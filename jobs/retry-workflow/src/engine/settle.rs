@@ -6,9 +6,10 @@ use super::attempt::Completion;
 use super::operations::{EngineEvent, Operation};
 use super::{DEADLINE_GRACE, Engine};
 use crate::engine::source::DynSource;
+use crate::item::lease::Settlement;
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
-use crate::item::record::{AttemptOutcome, AttemptRecord, Settlement};
+use crate::item::record::{AttemptOutcome, AttemptRecord};
 use crate::job::error_policy::OnOpen;
 use crate::job::event::JobEvent;
 use crate::job::record::StopReason;

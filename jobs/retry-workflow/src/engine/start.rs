@@ -14,7 +14,7 @@ use super::limits::exclusive::Admission;
 use super::limits::keys::{LastRate, Reserved};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::{Timestamp, by_clock};
-use crate::item::record::{Lease, Settled};
+use crate::item::lease::{Lease, Settled};
 use crate::job::event::{JobEvent, WaitReason};
 use crate::job::rate::Rate;
 use crate::job::record::StopReason;

@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use crate::item::clock::Timestamp;
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptOutcome, StepTime};
+use crate::item::lease::StepTime;
+use crate::item::record::AttemptOutcome;
 
 /// A kind of work: what is done with each item of a job.
 ///

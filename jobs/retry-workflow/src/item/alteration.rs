@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::record::{Filter, ItemState, Waiting};
+use super::record::{Filter, ItemState};
 
 /// A change of items that no worker makes: [`Store::alter`](crate::Store::alter).
 ///
@@ -61,4 +61,16 @@ impl Alteration {
     pub const fn makes_due(&self) -> bool {
         matches!(self, Self::Redrive { .. } | Self::MakeDue(_) | Self::Expire(_))
     }
+}
+
+/// The items that [`MakeDue`](crate::store::Alteration::MakeDue) makes due.
+///
+/// Every store supports all of them, so no variant will be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// All that are pending.
+    All,
+    /// Those that were [deferred](Settled::Deferred) for a limit of the job. Items that wait for
+    /// their next attempt, or were deferred for another reason, stay as they are.
+    ForLimit,
 }

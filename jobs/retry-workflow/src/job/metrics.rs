@@ -36,7 +36,8 @@ use metrics::{
 };
 
 use crate::item::clock::Timestamp;
-use crate::item::record::{Counts, ItemState, Settlement};
+use crate::item::lease::Settlement;
+use crate::item::record::{Counts, ItemState};
 use crate::job::rate::Rate;
 
 const RUNNING: &str = "retry_job_running";

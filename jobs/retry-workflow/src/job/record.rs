@@ -12,11 +12,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::item::alteration::Waiting;
 use crate::item::clock::Timestamp;
 use crate::item::failure::{CANCELLED, Failure};
-use crate::item::record::{
-    Counts, Cursor, Filter, Lease, Page, Selection, Settled, Settlement, Waiting,
-};
+use crate::item::lease::{Lease, Selection, Settled, Settlement};
+use crate::item::record::{Counts, Cursor, Filter, Page};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;

@@ -9,9 +9,8 @@ use super::codes;
 use crate::item::clock::Timestamp;
 pub use crate::item::clock::micros;
 use crate::item::failure::Failure;
-use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, ItemRecord, ItemState, Lease, LeaseKey,
-};
+use crate::item::lease::{Lease, LeaseKey};
+use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, Cursor, ItemRecord, ItemState};
 
 /// A row that a statement has selected.
 pub trait SqlRow {

@@ -39,9 +39,8 @@ use super::{
 };
 use crate::item::alteration::Alteration;
 use crate::item::clock::Timestamp;
-use crate::item::record::{
-    Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
-};
+use crate::item::lease::{Lease, LeaseKey, Selection, Settlement, Start};
+use crate::item::record::{Cursor, Filter, ItemRecord, NewItem, Page};
 use crate::item::summary::{Group, JobRow, Overview};
 
 /// A store in one SQLite file. A clone is another handle to it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::{Failure, LATE};
-use crate::item::record::Lease;
+use crate::item::lease::Lease;
 use crate::job::moment::Moment;
 use crate::words::moment;
 

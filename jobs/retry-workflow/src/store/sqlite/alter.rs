@@ -11,11 +11,11 @@ use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use super::transaction::columns::json;
 use super::transaction::tally::count_move;
-use crate::item::alteration::Alteration;
+use crate::item::alteration::{Alteration, Waiting};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::priority::Priorities;
-use crate::item::record::{AttemptOutcome, AttemptRecord, Filter, ItemState, Waiting};
+use crate::item::record::{AttemptOutcome, AttemptRecord, Filter, ItemState};
 use crate::store::codes::{BEGUN, LEASED, NEW, PENDING, PURGED, SKIPPED, SUSPECT, claim_rank};
 use crate::store::sql::{Columns, limit};
 

@@ -7,9 +7,8 @@ use super::transaction::columns::Json;
 use super::transaction::tally::count_move;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
-use crate::item::record::{
-    AttemptRecord, ItemState, LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start,
-};
+use crate::item::lease::{LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start};
+use crate::item::record::{AttemptRecord, ItemState};
 use crate::store::codes::{outcome_code, state_code};
 
 pub(super) fn settle(

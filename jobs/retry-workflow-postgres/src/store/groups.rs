@@ -1,6 +1,6 @@
 //! Failures that are alike, counted by the hour in which their items ended.
 
-use retry_workflow::store::codes::{FAILED_INDEX, codes, partial_index};
+use retry_workflow::store::codes::codes;
 use retry_workflow::store::sql::{self, limit};
 use retry_workflow::store::{Group, HourCount};
 use retry_workflow::{Filter, Timestamp};
@@ -19,7 +19,10 @@ pub(crate) async fn stats(
 ) -> PostgresResult<Vec<Group>> {
     let Some(job) = session.job_of(filter).await? else { return Ok(Vec::new()) };
     let mut values = Values::default();
-    let from = failures(filter, job, newest, &mut values);
+    let states = format!("f.state = ANY ({}::smallint[])", values.add(codes(filter)));
+    let of_job = job.map(|job| values.add(job));
+    let newest = newest.map(|newest| format!("{}::bigint", values.add(limit(newest))));
+    let from = sql::failures(filter, "JOIN", (of_job, newest), &states);
     let ids = filter.ids.as_ref().map(|ids| of_ids("f", job, ids, &mut values));
     // Groups of equal size are in the order of their names.
     let sql = format!(
@@ -41,39 +44,6 @@ pub(crate) async fn stats(
     );
     let rows = session.query(&sql, &values.all()).await?;
     rows.iter().map(group).collect()
-}
-
-/// The failures `f` of a job or of all jobs in the states of a filter: all of them, or the newest.
-fn failures(
-    filter: &Filter,
-    job: Option<i64>,
-    newest: Option<usize>,
-    values: &mut Values,
-) -> String {
-    let states = format!("f.state = ANY ({}::smallint[])", values.add(codes(filter)));
-    let Some(newest) = newest else {
-        return match job {
-            Some(job) => format!("@failures f WHERE f.job = {} AND {states}", values.add(job)),
-            None => format!("@failures f WHERE {states}"),
-        };
-    };
-    let newest = values.add(limit(newest));
-    let (_, predicate) = partial_index(&codes(filter)).unwrap_or(FAILED_INDEX);
-    let (tables, order) = match job {
-        Some(job) => {
-            let job = values.add(job);
-            let tables = format!(
-                "@states s JOIN @failures f ON f.item = s.item \
-                 WHERE s.job >= {job} AND s.job <= {job} AND s.{predicate} AND"
-            );
-            (tables, "s.job DESC, s.item DESC")
-        }
-        None => (format!("@failures f WHERE f.{predicate} AND"), "f.item DESC"),
-    };
-    format!(
-        "(SELECT f.item, f.class, f.signature, f.ended FROM {tables} {states} \
-         ORDER BY {order} LIMIT {newest}::bigint) f WHERE true"
-    )
 }
 
 /// A group, from a row with the id and the failure of its example, its first and last time, and its

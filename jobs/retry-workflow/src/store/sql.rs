@@ -10,7 +10,9 @@ use crate::item::clock::Timestamp;
 pub use crate::item::clock::micros;
 use crate::item::failure::Failure;
 use crate::item::lease::{Lease, LeaseKey};
-use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, Cursor, ItemRecord, ItemState};
+use crate::item::record::{
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState,
+};
 
 /// A row that a statement has selected.
 pub trait SqlRow {
@@ -248,6 +250,41 @@ pub fn limit(max: usize) -> i64 {
 /// Writes each column in this form, with commas between them.
 pub fn each(columns: &[&str], form: impl Fn(&str) -> String) -> String {
     columns.iter().map(|column| form(column)).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the failures `f` in the states of a filter, of all jobs or of the job in a parameter: all
+/// of them, or the newest, up to a limit in a parameter. States are joined with their failures by
+/// `join`.
+pub fn failures(
+    filter: &Filter,
+    join: &str,
+    (job, newest): (Option<String>, Option<String>),
+    states: &str,
+) -> String {
+    let Some(newest) = newest else {
+        let of_job = job.map(|job| format!("f.job = {job} AND ")).unwrap_or_default();
+        return format!("@failures f WHERE {of_job}{states}");
+    };
+    let (_, predicate) = index_of_failed(filter);
+    let (failures, order) = match job {
+        Some(job) => (
+            format!(
+                "@states s {join} @failures f ON f.item = s.item \
+                 WHERE s.job >= {job} AND s.job <= {job} AND s.{predicate}"
+            ),
+            "s.job DESC, s.item DESC",
+        ),
+        None => (format!("@failures f WHERE f.{predicate}"), "f.item DESC"),
+    };
+    format!(
+        "(SELECT f.item, f.class, f.signature, f.ended FROM {failures} AND {states} \
+         ORDER BY {order} LIMIT {newest}) f WHERE true"
+    )
+}
+
+/// Returns the partial index of the items with a failure that a filter selects.
+pub fn index_of_failed(filter: &Filter) -> codes::PartialIndex {
+    codes::partial_index(&codes::codes(filter)).unwrap_or(codes::FAILED_INDEX)
 }
 
 /// Returns the SQL of [`Timestamp::hour`]. No hour begins before the earliest time.

@@ -9,7 +9,6 @@ use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::record::Filter;
 use crate::item::summary::{Group, HourCount};
-use crate::store::codes::{FAILED_INDEX, codes, partial_index};
 use crate::store::sql::{self, Columns, limit};
 
 /// The failures that a filter selects, the largest group first.
@@ -20,7 +19,12 @@ pub(super) fn stats(
 ) -> Result<Vec<Group>> {
     let Some(job) = tx.job_of(filter)? else { return Ok(Vec::new()) };
     let mut values = Values::default();
-    let from = failures(filter, job, newest, &mut values);
+    let (of_job, newest) =
+        (job.map(|job| values.add(job)), newest.map(|newest| values.add(limit(newest))));
+    let (index, _) = sql::index_of_failed(filter);
+    let joined = format!("INDEXED BY {index} CROSS JOIN");
+    let from = sql::failures(filter, &joined, (of_job, newest), &in_states(filter, "f"));
+    let from = from.replace('@', "");
     let ids = match &filter.ids {
         Some(ids) => {
             let numbers = values.add(listed(&find_all(tx, job, ids)?));
@@ -62,37 +66,4 @@ pub(super) fn stats(
     // A stable sort: groups of equal size stay in the order of their names.
     groups.sort_by_key(|group| Reverse(group.count));
     Ok(groups)
-}
-
-/// The failures `f` of a job or of all jobs in the states of a filter: all of them, or the newest.
-fn failures(
-    filter: &Filter,
-    job: Option<i64>,
-    newest: Option<usize>,
-    values: &mut Values,
-) -> String {
-    let states = in_states(filter, "f");
-    let Some(newest) = newest else {
-        return match job {
-            Some(job) => format!("failures f WHERE f.job = {} AND {states}", values.add(job)),
-            None => format!("failures f WHERE {states}"),
-        };
-    };
-    let newest = values.add(limit(newest));
-    let (index, predicate) = partial_index(&codes(filter)).unwrap_or(FAILED_INDEX);
-    let (tables, number) = match job {
-        Some(job) => {
-            let job = values.add(job);
-            let tables = format!(
-                "states s INDEXED BY {index} CROSS JOIN failures f ON f.item = s.item \
-                 WHERE s.job = {job} AND s.{predicate} AND"
-            );
-            (tables, "s.item")
-        }
-        None => (format!("failures f WHERE f.{predicate} AND"), "f.item"),
-    };
-    format!(
-        "(SELECT f.item, f.class, f.signature, f.ended FROM {tables} {states} \
-         ORDER BY {number} DESC LIMIT {newest}) f WHERE true"
-    )
 }

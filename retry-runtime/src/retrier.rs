@@ -63,8 +63,6 @@ pub use self::decider::{Classified, Decider, ForError, Opaque, Readable, ReadsCl
 pub(crate) use self::operation::Operation;
 pub use self::run::Run;
 #[cfg(feature = "tower")]
-pub(crate) use self::settings::NeedsDriver;
-#[cfg(feature = "tower")]
 pub(crate) use self::values::FailedValue;
 pub use self::values::{AllSucceed, RetryOnValue, Values};
 pub use crate::classify::fault::Fault;
@@ -117,7 +115,7 @@ pub use crate::protect::{breakers::FamilyKey, shared::IntoShared};
 #[derive(Clone)]
 #[must_use = "a retrier does nothing until it runs something"]
 pub struct Retrier<D = Readable, V = AllSucceed> {
-    common: Common<V>,
+    pub(crate) common: Common<V>,
     decider: D,
 }
 

@@ -217,6 +217,9 @@ impl<'r> Driver<'r> {
     ) -> Poll<Finished> {
         loop {
             let finished = match self.stage {
+                Stage::Begin if attempts.is_cancelled(None) => {
+                    Some(self.cancelled_first(attempts, around))
+                }
                 Stage::Begin => self.begin(attempts, around, cx.is_some(), false),
                 Stage::Attempt => {
                     let known = match &mut cx {
@@ -468,6 +471,18 @@ impl<'r> Driver<'r> {
                 None
             }
         }
+    }
+
+    /// Handles a cancellation before the first attempt.
+    #[cold]
+    #[inline(never)]
+    fn cancelled_first(
+        &mut self,
+        attempts: &mut dyn Attempts,
+        around: &Around<'_, 'r>,
+    ) -> Finished {
+        attempts.interrupt(Interrupted::Cancelled);
+        Finished::GaveUp(mem::take(&mut self.session).cancelled_before_attempt(around.context))
     }
 
     /// Handles a cancellation during the wait.

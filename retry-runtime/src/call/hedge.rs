@@ -4,6 +4,7 @@
 
 pub(crate) mod race;
 pub(crate) mod race_attempts;
+pub(crate) mod running;
 pub(crate) mod latencies;
 
 use core::future::Future;
@@ -11,6 +12,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::call::hedge::race::{HedgePolicy, Members, Race, RaceContext};
+use crate::call::hedge::running::Running;
 use crate::call::verdict::Verdict;
 use crate::classify::probe::ErrorDisplay;
 use crate::protect::breaker::Permit;
@@ -99,7 +101,7 @@ pin_project_lite::pin_project! {
         // `None` once it has ended while hedges run.
         #[pin]
         first: Option<B::Attempt>,
-        running: Running<B>,
+        running: Running<B::Attempt>,
         calls: BodyCalls<B, C, J>,
         hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output, K>,
         hedge: &'p Option<HedgePolicy>,
@@ -109,9 +111,6 @@ pin_project_lite::pin_project! {
         permit: Option<&'p mut Option<Permit<'a>>>,
     }
 }
-
-/// The hedges that run. Behind one pointer: few attempts have any.
-type Running<B> = Option<Box<Vec<Pin<Box<<B as Body>::Attempt>>>>>;
 
 /// The closures of the call.
 struct BodyCalls<B: Body, C, J> {
@@ -129,7 +128,7 @@ type Judge<J, R> = fn(&J, &R, &mut dyn FnMut(Verdict<'_>));
 struct BodyMembers<'m, B: Body, C, J, K> {
     calls: &'m mut BodyCalls<B, C, J>,
     first: Pin<&'m mut Option<B::Attempt>>,
-    running: &'m mut Running<B>,
+    running: &'m mut Running<B::Attempt>,
     in_hand: Option<<B::Attempt as Future>::Output>,
     kept: &'m mut Option<<B::Attempt as Future>::Output>,
     earlier: &'m mut K,
@@ -141,24 +140,22 @@ impl<B: Body, C: FnMut() -> bool, J, K: Default> Members for BodyMembers<'_, B, 
     }
 
     fn join(&mut self) -> bool {
-        self.running.get_or_insert_default().push(Box::pin(self.calls.body.begin()));
+        self.running.join(self.calls.body.begin());
         true
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
-        let output = match slot.checked_sub(1).zip(self.running.as_mut()) {
-            Some((hedge, running)) => {
-                let output = ready!(running[hedge].as_mut().poll(cx));
-                drop(running.remove(hedge));
-                output
-            }
-            None => {
-                let Some(first) = self.first.as_mut().as_pin_mut() else { return Poll::Pending };
-                let output = ready!(first.poll(cx));
-                self.first.set(None);
-                output
-            }
+        let hedge = slot.checked_sub(1);
+        let running = match hedge {
+            Some(hedge) => self.running.at(hedge),
+            None => self.first.as_mut().as_pin_mut(),
         };
+        let Some(running) = running else { return Poll::Pending };
+        let output = ready!(running.poll(cx));
+        match hedge {
+            Some(hedge) => self.running.remove(hedge),
+            None => self.first.set(None),
+        }
         self.in_hand = Some(output);
         Poll::Ready(())
     }
@@ -194,7 +191,7 @@ where
         permit: Option<&'p mut Option<Permit<'a>>>,
         hedges: &'p mut Hedges<'a, <B::Attempt as Future>::Output, K>,
     ) -> Self {
-        let (first, running) = (Some(body.begin()), None);
+        let (first, running) = (Some(body.begin()), Running::none());
         let call_judge: Judge<J, _> = |judge, outcome, with| judge(outcome, with);
         let calls = BodyCalls { body, goes_on, judge, call_judge };
         let call_context: fn(&T) -> RaceContext<'a, 'a> = |context| context();
@@ -234,7 +231,7 @@ where
         let Some(outcome) = members.in_hand else { unreachable!("a race ends with an outcome") };
         // The other members are dropped before their permits are returned.
         this.first.set(None);
-        *this.running = None;
+        *this.running = Running::none();
         race.end();
         Poll::Ready(outcome)
     }

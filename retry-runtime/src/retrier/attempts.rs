@@ -2,6 +2,7 @@
 
 use core::cell::RefCell;
 use core::future::Future;
+use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -12,11 +13,13 @@ use crate::call::call_context::CallContext;
 use crate::call::cancel::PollCancel;
 use crate::call::driver::{Attempts, Driver, DriverSession, Finished};
 use crate::call::hedge::race::Members;
+use crate::call::hedge::running::Running;
 #[cfg(feature = "tower")]
 use crate::call::session::Session;
 use crate::call::verdict::{Judgement, Verdict};
 use crate::outcome::error::RetryError;
 use crate::outcome::interrupted::{AttemptError, Interrupted};
+use crate::protect::breaker::Permit;
 use crate::retrier::decider::{ErrorRules, FailedAttempt};
 use crate::retrier::listener::Listener;
 use crate::retrier::operation::Operation;
@@ -32,47 +35,64 @@ pub(crate) struct Judge<'p, E, V> {
     pub(crate) cancel: Option<Pin<&'p mut dyn PollCancel>>,
 }
 
-/// The progress of a call that has a driver, apart from its attempt in slot 0.
-pub(crate) struct Progress<'r, T, E, Fut> {
-    // In this order: the attempts are dropped before their permits.
-    hedges: Hedges<Fut>,
+/// The progress of a call that has a driver, apart from its attempts, which are dropped before it: it
+/// has their permits.
+pub(crate) struct Progress<'r, T, E> {
     /// The failure of an earlier attempt.
     kept: Option<Box<AttemptResult<T, E>>>,
     driver: Driver<'r>,
 }
 
-/// The hedges of an attempt, which few calls have. Each is where [`Slots::poll`] expects the attempt
-/// in slot 0 as well.
-type Hedges<Fut> = Option<Box<Vec<Pin<Box<Option<Fut>>>>>>;
+/// A call that has a driver, which a call that succeeds at once never has. It is dropped out of line:
+/// left to itself, the compiler calls functions that find nothing to drop.
+pub(crate) struct DrivenCall<'r, T, E>(ManuallyDrop<Progress<'r, T, E>>);
 
 /// The outcome of a failed attempt: an error, or a value with its fault.
 pub(crate) type FailedOutcome<T, E, F> = (Result<T, E>, Option<F>);
 
+impl<'p, E, V> Judge<'p, E, V> {
+    /// Of a call with these closures.
+    #[inline]
+    pub(super) fn new<W: FnMut(&E) -> bool, L: Listener<E>>(
+        common: &'p Common<V>,
+        rules: &'p ErrorRules<E>,
+        when: &'p mut Option<W>,
+        on_retry: &'p mut L,
+        cancel: Option<Pin<&'p mut dyn PollCancel>>,
+    ) -> Self {
+        let when = when.as_mut().map(|when| when as _);
+        Self { common, rules, when, on_retry, cancel }
+    }
+}
+
 impl<V> Common<V> {
-    /// Returns the value of an attempt that has succeeded.
+    /// Returns the value of the first attempt, which had this permit, if it has succeeded.
     ///
     /// # Errors
     /// The outcome of an attempt that has failed.
-    #[inline(always)]
-    pub(crate) fn value<T, E>(
+    #[inline]
+    pub(crate) fn succeeded<T, E>(
         &self,
         outcome: Result<T, E>,
+        permit: &mut Option<Permit<'_>>,
     ) -> Result<T, FailedOutcome<T, E, V::Failure>>
     where
         V: Values<T>,
     {
-        match outcome {
-            Ok(value) => match self.values.failure(&value) {
-                None => Ok(value),
-                fault => Err((Ok(value), fault)),
-            },
-            error => Err((error, None)),
+        let value = match outcome {
+            Ok(value) => value,
+            error => return Err((error, None)),
+        };
+        if let fault @ Some(_) = self.values.failure(&value) {
+            return Err((Ok(value), fault));
         }
+        self.settings.succeeded_first(permit.take());
+        Ok(value)
     }
 }
 
 /// The attempts of a call: all that depends on the operation.
-trait Slots<T, E> {
+pub(crate) trait Slots<T, E> {
     /// As [`Attempts::begin`].
     fn begin(&mut self, session: &DriverSession<'_>, context: &CallContext<'_>);
 
@@ -92,10 +112,43 @@ trait Slots<T, E> {
     fn ended(&self) -> (Option<&Attempt>, bool);
 }
 
-struct OperationSlots<'p, Op, Fut> {
-    operation: &'p mut Op,
-    first: Pin<&'p mut Option<Fut>>,
-    hedges: &'p mut Hedges<Fut>,
+/// The attempts of a call of an operation: the one in slot 0, and its hedges.
+pub(crate) struct OperationSlots<'p, Op, Fut> {
+    pub(crate) operation: &'p mut Op,
+    pub(crate) first: Pin<&'p mut Option<Fut>>,
+    pub(crate) hedges: &'p mut Running<Fut>,
+}
+
+impl<Op, Fut: Future> OperationSlots<'_, Op, Fut> {
+    /// As [`Members::poll`].
+    #[inline]
+    pub(crate) fn poll_slot<T, E>(
+        &mut self,
+        slot: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, E>>
+    where
+        Op: Operation<Fut, T, E>,
+    {
+        let hedge = slot.checked_sub(1);
+        if hedge.is_none() && self.first.is_none() {
+            match ready!(self.operation.poll_begun(cx, Seal)) {
+                Ok(begun) => self.first.set(Some(begun)),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        let running = match hedge {
+            Some(hedge) => self.hedges.at(hedge),
+            None => self.first.as_mut().as_pin_mut(),
+        };
+        let Some(running) = running else { return Poll::Pending };
+        let output = ready!(running.poll(cx));
+        match hedge {
+            Some(hedge) => self.hedges.remove(hedge),
+            None => self.first.set(None),
+        }
+        Poll::Ready(self.operation.end(output))
+    }
 }
 
 impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E> for OperationSlots<'_, Op, Fut> {
@@ -110,34 +163,17 @@ impl<Op: Operation<Fut, T, E>, Fut: Future, T, E> Slots<T, E> for OperationSlots
 
     fn join(&mut self) -> bool {
         let Some(hedge) = self.operation.hedge(Seal) else { return false };
-        self.hedges.get_or_insert_default().push(Box::pin(Some(hedge)));
+        self.hedges.join(hedge);
         true
     }
 
     fn poll(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let hedge = slot.checked_sub(1).zip(self.hedges.as_mut());
-        let mut attempt = match hedge {
-            Some((hedge, hedges)) => hedges[hedge].as_mut(),
-            None => self.first.as_mut(),
-        };
-        if attempt.is_none() {
-            match ready!(self.operation.poll_begun(cx, Seal)) {
-                Ok(begun) => attempt.set(Some(begun)),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        let Some(running) = attempt.as_mut().as_pin_mut() else { return Poll::Pending };
-        let output = ready!(running.poll(cx));
-        attempt.set(None);
-        if let Some((hedge, hedges)) = slot.checked_sub(1).zip(self.hedges.as_mut()) {
-            drop(hedges.remove(hedge));
-        }
-        Poll::Ready(self.operation.end(output))
+        self.poll_slot(slot, cx)
     }
 
     fn clear(&mut self) {
         self.first.set(None);
-        *self.hedges = None;
+        *self.hedges = Running::none();
     }
 
     fn ended(&self) -> (Option<&Attempt>, bool) {
@@ -267,96 +303,95 @@ impl<T, E, V: Values<T>> Attempts for Calling<'_, '_, T, E, V> {
     }
 }
 
-impl<T, E, V: Values<T>> Calling<'_, '_, T, E, V> {
-    /// Polls the call.
+impl<'r, T, E> DrivenCall<'r, T, E> {
+    /// A call whose first attempt, which has this permit, has returned pending.
+    #[cold]
+    pub(crate) const fn of_first(permit: Option<Permit<'r>>) -> Self {
+        Self(ManuallyDrop::new(Progress { kept: None, driver: Driver::of_first(permit) }))
+    }
+
+    /// Polls `call`, which begins now if it is `None`, or goes on after its first attempt, which had
+    /// this permit, has `failed`. Without `cx`, the thread sleeps during waits.
     #[cold]
     #[inline(never)]
-    fn drive<'r>(
-        mut self,
-        driver: &mut Driver<'r>,
+    pub(crate) fn poll<V: Values<T>>(
+        call: &mut Option<Self>,
+        slots: &mut dyn Slots<T, E>,
+        judge: Judge<'_, E, V>,
+        settings: &'r RetrierSettings,
+        cx: Option<&mut Context<'_>>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
+        permit: Option<Permit<'r>>,
+    ) -> Poll<Result<T, RetryError<E>>> {
+        let Self(progress) = call.get_or_insert_with(|| {
+            let driver = match judge.on_retry.resumed(Seal) {
+                _ if failed.is_some() => Driver::after_first(permit),
+                Some((behind, _)) => settings.driver(cx.is_some()).resumed(*behind),
+                None => settings.driver(cx.is_some()),
+            };
+            Self(ManuallyDrop::new(Progress { kept: None, driver }))
+        });
+        progress.poll(slots, judge, Some(settings), cx, failed)
+    }
+}
+
+impl<T, E> Drop for DrivenCall<'_, T, E> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        self.0.kept = None;
+        self.0.driver.end();
+    }
+}
+
+impl<'r, T, E> Progress<'r, T, E> {
+    /// Polls the call, with its attempts, or after its first attempt has `failed`. Without `cx`, the
+    /// thread sleeps during waits. It uses the breaker and the quota of `lent`.
+    fn poll<V: Values<T>>(
+        &mut self,
+        slots: &mut dyn Slots<T, E>,
+        judge: Judge<'_, E, V>,
         lent: Option<&'r RetrierSettings>,
         cx: Option<&mut Context<'_>>,
-        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>> {
-        if let Some((outcome, fault)) = failed.take() {
-            (self.outcome, self.fault) = (Some(attempt_result(outcome)), fault);
+        let Self { kept, driver } = self;
+        let mut calling = Calling { judge, slots, kept, outcome: None, fault: None };
+        if let Some((outcome, fault)) = failed {
+            (calling.outcome, calling.fault) = (Some(attempt_result(outcome)), fault);
         }
-        let mut around = self.judge.common.settings.around(lent, cx.is_some());
-        if let Some((_, since_first)) = self.judge.on_retry.resumed(Seal) {
+        let mut around = calling.judge.common.settings.around(lent, cx.is_some());
+        if let Some((_, since_first)) = calling.judge.on_retry.resumed(Seal) {
             around.context.since_first = since_first;
         }
-        let finished = ready!(driver.poll(&mut self, &mut around, cx));
-        let Some(outcome) = self.outcome else { unreachable!("a call ends with an outcome") };
+        let finished = ready!(driver.poll(&mut calling, &mut around, cx));
+        let Some(outcome) = calling.outcome else { unreachable!("a call ends with an outcome") };
         Poll::Ready(match (finished, outcome) {
             (Finished::GaveUp(how), outcome) => {
-                if let Some((state, _)) = self.judge.on_retry.resumed(Seal) {
+                if let Some((state, _)) = calling.judge.on_retry.resumed(Seal) {
                     (state.attempts, state.waited) = (how.attempts, how.waited);
                 }
-                ended(outcome, how, self.judge.rules.source_of, Some(driver.take_history()))
+                ended(outcome, how, calling.judge.rules.source_of, Some(driver.take_history()))
             }
             (Finished::Succeeded, Ok(value)) => Ok(value),
             (Finished::Succeeded, Err(_)) => unreachable!("a success has a value"),
         })
-    }
-}
-
-impl<'r, T, E, Fut> Progress<'r, T, E, Fut> {
-    pub(crate) const fn of(driver: Driver<'r>) -> Self {
-        Self { hedges: None, kept: None, driver }
-    }
-
-    /// Drops all that the call holds: the attempts before their permits.
-    pub(super) fn end(&mut self) {
-        (self.hedges, self.kept) = (None, None);
-        self.driver.end();
-    }
-}
-
-impl<'r, T, E, Fut: Future> Progress<'r, T, E, Fut> {
-    /// Polls the call, with its attempt in slot 0, or after its first attempt has `failed`. Without
-    /// `cx`, the thread sleeps during waits. It uses the breaker and the quota of `lent`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn poll<Op: Operation<Fut, T, E>, V: Values<T>>(
-        &mut self,
-        first: Pin<&mut Option<Fut>>,
-        operation: &mut Op,
-        judge: Judge<'_, E, V>,
-        lent: Option<&'r RetrierSettings>,
-        cx: Option<&mut Context<'_>>,
-        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
-    ) -> Poll<Result<T, RetryError<E>>> {
-        let Self { hedges, kept, driver } = self;
-        let slots = &mut OperationSlots { operation, first, hedges };
-        let calling = Calling { judge, slots, kept, outcome: None, fault: None };
-        calling.drive(driver, lent, cx, failed)
-    }
-
-    /// Polls the first attempt of a call that has no driver yet.
-    #[cfg(feature = "tower")]
-    #[inline]
-    pub(crate) fn poll_first<Op: Operation<Fut, T, E>>(
-        first: Pin<&mut Option<Fut>>,
-        operation: &mut Op,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<T, E>> {
-        OperationSlots { operation, first, hedges: &mut None }.poll(0, cx)
     }
 
     /// Polls the call of a plain retrier, of which nothing else is stored but its waits.
     #[cfg(feature = "tower")]
     #[cold]
     #[inline(never)]
-    pub(crate) fn poll_plain<Op: Operation<Fut, T, E>, V: Values<T>>(
+    pub(crate) fn poll_plain<V: Values<T>>(
         waits: &mut Session,
-        first: Pin<&mut Option<Fut>>,
-        operation: &mut Op,
+        slots: &mut dyn Slots<T, E>,
         judge: Judge<'_, E, V>,
         cx: &mut Context<'_>,
-        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
+        failed: Option<FailedOutcome<T, E, V::Failure>>,
     ) -> Poll<Result<T, RetryError<E>>> {
-        let mut progress = Self::of(Driver::of_plain(waits, failed.is_some()));
-        let polled = progress.poll(first, operation, judge, None, Some(cx), failed);
+        let driver = Driver::of_plain(waits, failed.is_some());
+        let mut progress = Self { kept: None, driver };
+        let polled = progress.poll(slots, judge, None, Some(cx), failed);
         progress.driver.suspend(waits);
         polled
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Retrier;
 #[cfg(feature = "tower")]
-use super::attempts::{FailedOutcome, Judge};
+use super::attempts::Judge;
 use super::decider::Decider;
 use super::operation::{WithContext, WithState};
 use super::run::Run;
@@ -21,8 +21,6 @@ use crate::outcome::ended::{Ended, Reason};
 use crate::outcome::error::RetryError;
 #[cfg(feature = "tower")]
 use crate::outcome::interrupted::AttemptError;
-#[cfg(feature = "tower")]
-use crate::protect::breaker::Permit;
 
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call. Await the result, after
@@ -146,25 +144,6 @@ impl<D, V> Retrier<D, V> {
     #[inline]
     pub(crate) fn settings(&self) -> &RetrierSettings {
         &self.common.settings
-    }
-
-    /// Returns the value of a first attempt that had this permit, and takes the permit on success.
-    ///
-    /// # Errors
-    /// The outcome of the attempt, which has failed.
-    #[cfg(feature = "tower")]
-    #[inline(always)]
-    pub(crate) fn value<T, E>(
-        &self,
-        outcome: Result<T, E>,
-        permit: &mut Option<Permit<'_>>,
-    ) -> Result<T, FailedOutcome<T, E, V::Failure>>
-    where
-        V: Values<T>,
-    {
-        let value = self.common.value(outcome)?;
-        self.common.settings.succeeded_first(permit.take());
-        Ok(value)
     }
 
     /// Returns the end of a call whose service failed its readiness check, and must not be called.

@@ -28,7 +28,7 @@ pub trait Operation<Fut: Future, T, E> {
     /// # Errors
     /// The failure before it could begin.
     fn poll_begun(&mut self, _: &mut Context<'_>, _: Seal) -> Poll<Result<Fut, E>> {
-        unreachable!("the attempt has begun")
+        panic!("a call is polled after it has ended")
     }
 
     /// Begins an attempt while another one runs, or returns `None` if that cannot be.

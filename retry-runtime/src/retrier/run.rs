@@ -5,7 +5,7 @@ pub(crate) mod blocking;
 
 use core::future::Future;
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
+use core::mem;
 use core::ops::ControlFlow;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -13,15 +13,12 @@ use core::time::Duration;
 
 use crate::base::sealed::Seal;
 use crate::call::call_state::CallState;
-use crate::call::cancel::{Cancel, CancelSignal, MaybeCancel, PollCancel};
-use crate::call::driver::Driver;
+use crate::call::cancel::{Cancel, CancelSignal, MaybeCancel};
+use crate::call::hedge::running::Running;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Nothing;
-use crate::outcome::error::RetryError;
-use crate::outcome::interrupted::{AttemptError, Interrupted};
-use crate::protect::breaker::Permit;
 use crate::retrier::Retrier;
-use crate::retrier::attempts::{FailedOutcome, Judge, Progress};
+use crate::retrier::attempts::{DrivenCall, Judge, OperationSlots};
 use crate::retrier::decider::{Decider, ErrorRules};
 use crate::retrier::listener::{Listener, Listeners, Resumed, WaitsBy};
 use crate::retrier::operation::Operation;
@@ -58,8 +55,13 @@ pin_project_lite::pin_project! {
         parts: Parts<'r, Op, E, V, W, L>,
         #[pin]
         cancel: C,
+        is_begun: bool,
+        // One place for all attempts. In this order: attempts are dropped before their permits.
         #[pin]
-        state: RunState<'r, T, E, Fut>,
+        first: Option<Fut>,
+        hedges: Running<Fut>,
+        // Nothing while the first attempt runs, unless that has limits, hedges or a permit.
+        driven: Option<DrivenCall<'r, T, E>>,
     }
 }
 
@@ -70,44 +72,6 @@ pub(super) struct Parts<'r, Op, E, V, W, L> {
     operation: Op,
     when: Option<W>,
     on_retry: L,
-}
-
-pin_project_lite::pin_project! {
-    /// The progress of a call.
-    ///
-    /// One enum, and one place for all attempts: a success writes little more than its tag, which
-    /// is a byte of the rest, and the compiler knows from it what there is to drop.
-    #[project = RunStateProjection]
-    #[repr(u8)]
-    enum RunState<'r, T, E, Fut> {
-        Unbegun,
-        Begun {
-            #[pin]
-            attempt: Option<Fut>,
-            // Nothing while the first attempt runs, unless that has limits, hedges or a permit.
-            rest: Option<DrivenCall<'r, T, E, Fut>>,
-        },
-        /// The first attempt has succeeded, or was not made.
-        Ended,
-    }
-}
-
-/// The state that a call that succeeds at once never has. It is dropped out of line: left to itself,
-/// the compiler calls functions that find nothing to drop.
-struct DrivenCall<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
-
-impl<'r, T, E, Fut> DrivenCall<'r, T, E, Fut> {
-    const fn new(driver: Driver<'r>) -> Self {
-        Self(ManuallyDrop::new(Progress::of(driver)))
-    }
-}
-
-impl<T, E, Fut> Drop for DrivenCall<'_, T, E, Fut> {
-    #[cold]
-    #[inline(never)]
-    fn drop(&mut self) {
-        self.0.end();
-    }
 }
 
 impl<D, V> Retrier<D, V> {
@@ -124,7 +88,7 @@ impl<D, V> Retrier<D, V> {
 
 impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C> {
     fn of(parts: Parts<'r, Op, E, V, W, L>, cancel: C) -> Self {
-        Self { parts, cancel, state: RunState::Unbegun }
+        Self { parts, cancel, is_begun: false, first: None, hedges: Running::none(), driven: None }
     }
 }
 
@@ -278,63 +242,6 @@ where
     }
 }
 
-impl<'r, Op, Fut, T, E, V, W, L, C> Run<'r, Op, Fut, T, E, V, W, L, C>
-where
-    Op: Operation<Fut, T, E>,
-    Fut: Future,
-    V: Values<T>,
-    W: FnMut(&E) -> bool,
-    L: Listener<E>,
-    C: MaybeCancel,
-{
-    /// Ends the call before its first attempt if it is cancelled.
-    fn end_if_cancelled(
-        parts: &mut Parts<'r, Op, E, V, W, L>,
-        signal: Pin<&mut dyn PollCancel>,
-    ) -> Result<(), RetryError<E>> {
-        if !signal.poll_cancel(None, Seal) {
-            return Ok(());
-        }
-        let last = AttemptError::Interrupted(Interrupted::Cancelled);
-        let behind = parts.on_retry.resumed(Seal).map(|(state, _)| *state);
-        let ended = parts.common.settings.cancelled_first(behind.unwrap_or_default());
-        Err(RetryError::of_call(last, ended, parts.rules.source_of))
-    }
-
-    /// Polls the call wherever it stands, or after its first attempt, which had this permit, has
-    /// `failed`.
-    #[cold]
-    #[inline(never)]
-    fn drive(
-        parts: &mut Parts<'r, Op, E, V, W, L>,
-        cancel: Pin<&mut C>,
-        mut state: Pin<&mut RunState<'r, T, E, Fut>>,
-        cx: &mut Context<'_>,
-        failed: &mut Option<FailedOutcome<T, E, V::Failure>>,
-        permit: &mut Option<Permit<'r>>,
-    ) -> Poll<Result<T, RetryError<E>>> {
-        let Parts { common, rules, operation, when, on_retry } = parts;
-        let settings = &common.settings;
-        let is_new = matches!(*state, RunState::Unbegun);
-        if is_new {
-            state.set(RunState::Begun { attempt: None, rest: None });
-        }
-        let RunStateProjection::Begun { attempt, rest } = state.project() else {
-            panic!("a call is polled after it has ended")
-        };
-        let DrivenCall(progress) = rest.get_or_insert_with(|| {
-            DrivenCall::new(match on_retry.resumed(Seal) {
-                _ if !is_new => Driver::after_first(permit.take()),
-                Some((state, _)) => settings.driver().resumed(*state),
-                None => settings.driver(),
-            })
-        });
-        let when = when.as_mut().map(|when| when as _);
-        let judge = Judge { common, rules, when, on_retry, cancel: cancel.signal(Seal) };
-        progress.poll(attempt, operation, judge, Some(settings), Some(cx), failed)
-    }
-}
-
 impl<Op, Fut, T, E, V, W, L, C> Future for Run<'_, Op, Fut, T, E, V, W, L, C>
 where
     Op: Operation<Fut, T, E>,
@@ -348,56 +255,39 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
-        let RunProjection { parts, mut cancel, mut state } = self.project();
-        let is_new = matches!(*state, RunState::Unbegun);
-        let signal = cancel.as_mut().signal(Seal).filter(|_| is_new);
-        if let Some(Err(error)) = signal.map(|signal| Self::end_if_cancelled(parts, signal)) {
-            state.set(RunState::Ended);
-            return Poll::Ready(parts.operation.finish(Err(error)));
-        }
-        let Parts { common, operation, on_retry, .. } = parts;
+        let RunProjection { parts, mut cancel, is_begun, mut first, hedges, driven } =
+            self.project();
+        let Parts { common, rules, operation, when, on_retry } = parts;
         let settings = &common.settings;
         // If the operation panics, it is dropped during the panic, which counts as a failure.
         let mut permit = None;
-        let result = 'call: {
-            let mut failed = 'first: {
-                if is_new {
-                    if on_retry.resumed(Seal).is_some() {
-                        break 'first None;
-                    }
-                    if !settings.is_plain {
-                        match settings.admit_first() {
-                            Ok(own) => permit = own,
-                            Err(NeedsDriver) => break 'first None,
-                        }
-                    }
-                    let attempt = operation.begin(1, || settings.first_attempt(), Seal);
-                    state.set(RunState::Begun { attempt, rest: None });
+        let failed = 'first: {
+            if !mem::replace(is_begun, true) {
+                let may_cancel = cancel.as_mut().signal(Seal).is_some();
+                match settings.admit(may_cancel || on_retry.resumed(Seal).is_some()) {
+                    Ok(own) => permit = own,
+                    Err(NeedsDriver) => break 'first None,
                 }
-                let RunStateProjection::Begun { attempt, rest } = state.as_mut().project() else {
-                    break 'first None;
-                };
-                let Some(attempt) = attempt.as_pin_mut().filter(|_| rest.is_none()) else {
-                    break 'first None;
-                };
-                let Poll::Ready(output) = attempt.poll(cx) else {
-                    if permit.is_some() {
-                        *rest = Some(DrivenCall::new(Driver::of_first(permit)));
-                    }
-                    return Poll::Pending;
-                };
-                match common.value(operation.end(output)) {
-                    Ok(value) => {
-                        state.set(RunState::Ended);
-                        settings.succeeded_first(permit);
-                        break 'call Ok(value);
-                    }
-                    Err(failed) => Some(failed),
+                first.set(operation.begin(1, || settings.first_attempt(), Seal));
+            } else if driven.is_some() {
+                break 'first None;
+            }
+            let mut slots = OperationSlots { operation, first: first.as_mut(), hedges };
+            let Poll::Ready(outcome) = slots.poll_slot(0, cx) else {
+                if permit.is_some() {
+                    *driven = Some(DrivenCall::of_first(permit));
                 }
+                return Poll::Pending;
             };
-            ready!(Self::drive(parts, cancel, state, cx, &mut failed, &mut permit))
+            match common.succeeded(outcome, &mut permit) {
+                Ok(value) => return Poll::Ready(operation.finish(Ok(value))),
+                Err(failed) => Some(failed),
+            }
         };
-        Poll::Ready(parts.operation.finish(result))
+        let judge = Judge::new(common, rules, when, on_retry, cancel.signal(Seal));
+        let (slots, cx) = (&mut OperationSlots { operation, first, hedges }, Some(cx));
+        let result = ready!(DrivenCall::poll(driven, slots, judge, settings, cx, failed, permit));
+        Poll::Ready(operation.finish(result))
     }
 }
 

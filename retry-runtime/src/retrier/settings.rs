@@ -7,14 +7,12 @@ use retry_rules::{Field, Fields, Invalid, Policy};
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::call_context::CallContext;
-use crate::call::call_state::CallState;
 use crate::call::driver::{Around, Driver};
 use crate::call::session::{Session, succeeded_first_try};
 use crate::call::verdict::Verdict;
 use crate::classify::Class;
 use crate::event::warning::Warning;
 use crate::observe;
-use crate::outcome::ended::Ended;
 use crate::protect::as_breaker::{AsBreaker, AsQuota};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
@@ -146,6 +144,19 @@ impl RetrierSettings {
         lent?.quota.as_ref().map(AsQuota::of_call)
     }
 
+    /// Returns the permit of the first attempt of a call, if there is a breaker.
+    ///
+    /// # Errors
+    /// The call needs a driver, or as in `admit_first`.
+    #[inline]
+    pub(super) fn admit(&self, needs_driver: bool) -> Result<Option<Permit<'_>>, NeedsDriver> {
+        match needs_driver {
+            true => Err(NeedsDriver),
+            false if self.is_plain => Ok(None),
+            false => self.admit_first(),
+        }
+    }
+
     /// Returns the permit of the first attempt, if there is a breaker.
     ///
     /// # Errors
@@ -160,12 +171,13 @@ impl RetrierSettings {
     }
 
     /// Begins a call that needs a driver from its first attempt on.
-    pub(crate) fn driver<'r>(&self) -> Driver<'r> {
-        Driver::new(&self.policy, self.needs_timer)
+    pub(crate) fn driver<'r>(&self, is_async: bool) -> Driver<'r> {
+        let driver = Driver::new(&self.policy, self.needs_timer);
+        if is_async { driver } else { driver.blocking() }
     }
 
     /// The first attempt, which has no limits or hedges, has succeeded.
-    #[inline(always)]
+    #[inline]
     pub(super) fn succeeded_first(&self, permit: Option<Permit<'_>>) {
         if self.is_plain {
             // There is none, and nothing to drop.
@@ -202,13 +214,6 @@ impl RetrierSettings {
     /// Returns the context of the first attempt.
     pub(super) fn first_attempt(&self) -> Attempt {
         Session::<()>::new().attempt(&self.around(None, true).context)
-    }
-
-    /// Returns the end of a call that is cancelled before its first attempt.
-    #[cold]
-    pub(super) fn cancelled_first(&self, behind: CallState) -> Ended {
-        let session = Session::<()>::new().resumed(behind);
-        session.cancelled_before_attempt(self.around(None, true).context)
     }
 
     /// Reports, once, that the policy in force is not the one that was given, and that `uncounted` has

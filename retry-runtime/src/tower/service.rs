@@ -11,11 +11,11 @@ use tower_service::Service;
 use super::RetryLayer;
 use super::requests::{ByClone, Requests};
 use super::sending::{Sending, Source};
-use crate::call::driver::Driver;
+use crate::call::hedge::running::Running;
 use crate::call::session::Session;
 use crate::outcome::error::RetryError;
-use crate::retrier::attempts::Progress;
-use crate::retrier::{AllSucceed, Decider, NeedsDriver, Readable, Values};
+use crate::retrier::attempts::{DrivenCall, OperationSlots, Progress};
+use crate::retrier::{AllSucceed, Decider, Readable, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
 ///
@@ -195,17 +195,19 @@ where
             StateProjection::Plain { mut attempt, waits, source, layer } => 'call: {
                 let parts = layer.parts();
                 let retrier = &parts.retrier;
-                let failed = &mut match attempt.as_mut().as_pin_mut() {
+                let failed = match attempt.as_mut().as_pin_mut() {
                     Some(first) if !waits.has_waited() => {
-                        match retrier.value(ready!(first.poll(cx)), &mut None) {
+                        match retrier.common.succeeded(ready!(first.poll(cx)), &mut None) {
                             Ok(value) => break 'call Poll::Ready(Ok(value)),
                             Err(failed) => Some(failed),
                         }
                     }
                     _ => None,
                 };
-                let (sending, closures) = (&mut Sending::new(source, parts), &mut ());
-                Progress::poll_plain(waits, attempt, sending, retrier.judge(closures), cx, failed)
+                let (operation, closures) = (&mut Sending::new(source, parts), &mut ());
+                let hedges = &mut Running::none();
+                let mut slots = OperationSlots { operation, first: attempt, hedges };
+                Progress::poll_plain(waits, &mut slots, retrier.judge(closures), cx, failed)
             }
             StateProjection::Guarded { call } => call.as_mut().poll(cx),
             StateProjection::Ended => panic!("a call is polled after it has ended"),
@@ -235,36 +237,31 @@ where
     async move {
         let parts = layer.parts();
         let (retrier, settings) = (&parts.retrier, parts.retrier.settings());
-        let mut progress = None;
+        let (mut is_begun, mut driven) = (false, None);
         // Dropped before the permits.
-        let mut first = pin!(None);
+        let (mut first, mut hedges) = (pin!(None), Running::none());
         poll_fn(|cx| {
-            let (mut first, sending) = (first.as_mut(), &mut Sending::new(&mut source, parts));
-            let mut failed = None;
-            if progress.is_none() {
+            let (operation, first) = (&mut Sending::new(&mut source, parts), first.as_mut());
+            let mut slots = OperationSlots { operation, first, hedges: &mut hedges };
+            let (mut permit, mut failed) = (None, None);
+            if !mem::replace(&mut is_begun, true) {
                 // If the service panics, the permit is dropped during the panic: a failure.
-                let driver = match settings.admit_first() {
-                    Ok(mut permit) => {
-                        first.set(sending.begin(1));
-                        let polled = Progress::poll_first(first.as_mut(), sending, cx);
-                        let Poll::Ready(outcome) = polled else {
-                            progress = Some(Progress::of(Driver::of_first(permit)));
-                            return Poll::Pending;
-                        };
-                        match retrier.value(outcome, &mut permit) {
-                            Ok(value) => return Poll::Ready(Ok(value)),
-                            Err(outcome) => failed = Some(outcome),
-                        }
-                        Driver::after_first(permit)
+                if let Ok(own) = settings.admit_first() {
+                    permit = own;
+                    slots.first.set(slots.operation.begin(1));
+                    let Poll::Ready(outcome) = slots.poll_slot(0, cx) else {
+                        driven = Some(DrivenCall::of_first(permit));
+                        return Poll::Pending;
+                    };
+                    match retrier.common.succeeded(outcome, &mut permit) {
+                        Ok(value) => return Poll::Ready(Ok(value)),
+                        Err(outcome) => failed = Some(outcome),
                     }
-                    Err(NeedsDriver) => settings.driver(),
-                };
-                progress = Some(Progress::of(driver));
+                }
             }
-            let Some(progress) = &mut progress else { unreachable!("it has begun") };
-            let closures = &mut ();
-            let (judge, failed) = (retrier.judge(closures), &mut failed);
-            progress.poll(first, sending, judge, Some(settings), Some(cx), failed)
+            let (slots, closures) = (&mut slots, &mut ());
+            let judge = retrier.judge(closures);
+            DrivenCall::poll(&mut driven, slots, judge, settings, Some(cx), failed, permit)
         })
         .await
     }

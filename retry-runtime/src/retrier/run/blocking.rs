@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::{Parts, Run};
 use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
-use crate::call::driver::Driver;
+use crate::call::hedge::running::Running;
 use crate::outcome::SyncResult;
 use crate::outcome::error::RetryError;
 use crate::retrier::Retrier;
-use crate::retrier::attempts::{Judge, Progress};
+use crate::retrier::attempts::{DrivenCall, Judge, OperationSlots};
 use crate::retrier::decider::Decider;
 use crate::retrier::listener::Listener;
 use crate::retrier::operation::{Operation, WithContext};
@@ -115,32 +115,28 @@ where
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
+    #[inline]
     pub fn call(self) -> Result<T, RetryError<E>>
     where
         Op: Operation<Ready<Result<T, E>>, T, E>,
     {
         let Parts { common, rules, mut operation, mut when, mut on_retry } = self.parts;
         let settings = &common.settings;
-        let (mut driver, mut failed) = (None, None);
-        if let Some((state, _)) = on_retry.resumed(Seal) {
-            driver = Some(settings.driver().blocking().resumed(*state));
-        } else if let Ok(permit) = settings.admit_first() {
-            // If it panics, its permit is dropped during the panic, which counts as a failure.
+        // If it panics, its permit is dropped during the panic, which counts as a failure.
+        let (mut permit, mut failed) = (None, None);
+        if let Ok(own) = settings.admit(on_retry.resumed(Seal).is_some()) {
+            permit = own;
             let begun = operation.begin(1, || settings.first_attempt(), Seal);
             let Some(attempt) = begun else { unreachable!("an attempt that blocks has begun") };
-            match common.value(attempt.into_inner()) {
-                Ok(value) => {
-                    settings.succeeded_first(permit);
-                    return Ok(value);
-                }
+            match common.succeeded(attempt.into_inner(), &mut permit) {
+                Ok(value) => return Ok(value),
                 Err(first) => failed = Some(first),
             }
-            driver = Some(Driver::after_first(permit));
         }
-        let when = when.as_mut().map(|when| when as _);
-        let judge = Judge { common, rules, when, on_retry: &mut on_retry, cancel: None };
-        let mut progress = Progress::of(driver.unwrap_or_else(|| settings.driver().blocking()));
-        match progress.poll(pin!(None), &mut operation, judge, Some(settings), None, &mut failed) {
+        let judge = Judge::new(common, rules, &mut when, &mut on_retry, None);
+        let (operation, first, hedges) = (&mut operation, pin!(None), &mut Running::none());
+        let slots = &mut OperationSlots { operation, first, hedges };
+        match DrivenCall::poll(&mut None, slots, judge, settings, None, failed, permit) {
             Poll::Ready(end) => end,
             Poll::Pending => unreachable!("the thread sleeps during waits"),
         }

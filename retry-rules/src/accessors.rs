@@ -4,7 +4,8 @@
 ///
 /// - `pub fn name(self, value: Type) -> Self { field: value }` sets it;
 /// - `pub fn name(self) -> Self { field: value }` sets it to one value;
-/// - `pub fn name(&self) -> Type { field }` returns it, and `{ &field }` a reference to it.
+/// - `pub fn name(&self) -> Type { field }` returns it, `{ &field }` a reference to it, and
+///   `{ field.method() }` what a method of it returns.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! accessors {
@@ -34,15 +35,15 @@ macro_rules! accessors {
         }
         $crate::accessors! { $($rest)* }
     };
-    (@ [$($function:tt)*] $name:ident(&self) -> $Type:ty { $($field:ident).+ } $($rest:tt)*) => {
+    (@ [$($function:tt)*] $name:ident(&self) -> $Type:ty { &$($value:tt)+ } $($rest:tt)*) => {
         $($function)* $name(&self) -> $Type {
-            self.$($field).+
+            &self.$($value)+
         }
         $crate::accessors! { $($rest)* }
     };
-    (@ [$($function:tt)*] $name:ident(&self) -> $Type:ty { &$($field:ident).+ } $($rest:tt)*) => {
+    (@ [$($function:tt)*] $name:ident(&self) -> $Type:ty { $($value:tt)+ } $($rest:tt)*) => {
         $($function)* $name(&self) -> $Type {
-            &self.$($field).+
+            self.$($value)+
         }
         $crate::accessors! { $($rest)* }
     };

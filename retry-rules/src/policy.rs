@@ -412,21 +412,15 @@ impl Policy {
 
         /// Returns the [`jitter`](Self::jitter) of this policy.
         pub const fn get_jitter(&self) -> Jitter { jitter }
-    }
 
-    /// Returns the [`budget`](Self::budget) of this policy, if it has one.
-    pub const fn get_budget(&self) -> Option<Duration> {
-        self.budget.limit()
-    }
+        /// Returns the [`budget`](Self::budget) of this policy, if it has one.
+        pub const fn get_budget(&self) -> Option<Duration> { budget.limit() }
 
-    /// Returns the [`deadline`](Self::deadline) of this policy, if it has one.
-    pub const fn get_deadline(&self) -> Option<Duration> {
-        self.deadline.limit()
-    }
+        /// Returns the [`deadline`](Self::deadline) of this policy, if it has one.
+        pub const fn get_deadline(&self) -> Option<Duration> { deadline.limit() }
 
-    /// Returns the [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
-    pub const fn get_max_elapsed(&self) -> Option<Duration> {
-        self.max_elapsed.limit()
+        /// Returns the [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
+        pub const fn get_max_elapsed(&self) -> Option<Duration> { max_elapsed.limit() }
     }
 
     /// Returns the [`max_retry_after`](Self::max_retry_after) of this policy, or its default;
@@ -445,34 +439,26 @@ impl Policy {
         }
     }
 
-    /// Returns the [`max_retry_after`](Self::max_retry_after) as it was set.
-    #[doc(hidden)]
-    pub const fn max_retry_after_bound(&self) -> Bound {
-        self.max_retry_after
-    }
-
-    /// Returns the delay before a [`hedge`](Self::hedge), if there are any.
-    pub const fn get_hedge(&self) -> Option<Duration> {
-        self.hedge.limit()
-    }
-
     crate::accessors! {
+        /// Returns the [`max_retry_after`](Self::max_retry_after) as it was set.
+        #[doc(hidden)]
+        pub const fn max_retry_after_bound(&self) -> Bound { max_retry_after }
+
+        /// Returns the delay before a [`hedge`](Self::hedge), if there are any.
+        pub const fn get_hedge(&self) -> Option<Duration> { hedge.limit() }
+
         /// Returns the [`hedge`](Self::hedge) as it was set.
         #[doc(hidden)]
         pub const fn hedge_bound(&self) -> Bound { hedge }
 
         /// Returns how many hedges may join one attempt.
         pub const fn get_max_hedges(&self) -> u32 { max_hedges }
-    }
 
-    /// Returns `true` if attempts are [hedged](Self::hedge).
-    pub const fn is_hedged(&self) -> bool {
-        self.hedge.limit().is_some()
-    }
+        /// Returns `true` if attempts are [hedged](Self::hedge).
+        pub const fn is_hedged(&self) -> bool { hedge.limit().is_some() }
 
-    /// Returns the [`timeout`](Self::timeout) of this policy, if it has one.
-    pub const fn get_timeout(&self) -> Option<Duration> {
-        self.timeout.limit()
+        /// Returns the [`timeout`](Self::timeout) of this policy, if it has one.
+        pub const fn get_timeout(&self) -> Option<Duration> { timeout.limit() }
     }
 
     /// Returns `true` if an attempt can be cut off: there is a deadline or a timeout.
@@ -486,14 +472,12 @@ impl Policy {
         matches!(self.budget, Bound::Limited(_))
     }
 
-    /// Returns `true` if the whole call is bounded.
-    pub const fn has_deadline(&self) -> bool {
-        self.deadline.limit().is_some()
-    }
+    crate::accessors! {
+        /// Returns `true` if the whole call is bounded.
+        pub const fn has_deadline(&self) -> bool { deadline.limit().is_some() }
 
-    /// Returns `true` if there is a time after which no attempt begins.
-    pub const fn has_max_elapsed(&self) -> bool {
-        self.max_elapsed.limit().is_some()
+        /// Returns `true` if there is a time after which no attempt begins.
+        pub const fn has_max_elapsed(&self) -> bool { max_elapsed.limit().is_some() }
     }
 
     /// Returns the tightest of the bounds that a wait would exceed, with its name.

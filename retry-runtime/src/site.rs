@@ -141,56 +141,50 @@ impl Site {
         #[doc(hidden)]
         #[must_use]
         pub const fn handles_failures(self) -> Self { end.log: EndLevel::ByHandledEnd }
-    }
 
-    /// Returns its name: module path and function name, unless set.
-    ///
-    /// ```
-    /// use retry_runtime::{retry, sites};
-    ///
-    /// #[retry(name = "billing.name")]
-    /// fn fetch() -> Result<u32, String> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// assert!(sites().iter().any(|site| site.name() == "billing.name"));
-    /// ```
-    pub fn name(&self) -> &str {
-        &self.name
-    }
+        /// Returns its name: module path and function name, unless set.
+        ///
+        /// ```
+        /// use retry_runtime::{retry, sites};
+        ///
+        /// #[retry(name = "billing.name")]
+        /// fn fetch() -> Result<u32, String> {
+        ///     Ok(7)
+        /// }
+        ///
+        /// assert!(sites().iter().any(|site| site.name() == "billing.name"));
+        /// ```
+        pub fn name(&self) -> &str { &name }
 
-    /// Returns the source file, as given to the compiler.
-    ///
-    /// ```
-    /// use retry_runtime::{retry, sites};
-    ///
-    /// #[retry(attempts = 5, name = "billing.file")]
-    /// fn fetch() -> Result<u32, String> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// let site = sites().into_iter().find(|site| site.name() == "billing.file").unwrap();
-    /// println!("{}:{}", site.file(), site.line());
-    /// ```
-    pub const fn file(&self) -> &'static str {
-        self.location.file()
-    }
+        /// Returns the source file, as given to the compiler.
+        ///
+        /// ```
+        /// use retry_runtime::{retry, sites};
+        ///
+        /// #[retry(attempts = 5, name = "billing.file")]
+        /// fn fetch() -> Result<u32, String> {
+        ///     Ok(7)
+        /// }
+        ///
+        /// let site = sites().into_iter().find(|site| site.name() == "billing.file").unwrap();
+        /// println!("{}:{}", site.file(), site.line());
+        /// ```
+        pub const fn file(&self) -> &'static str { location.file() }
 
-    /// Returns the line of the attribute; the first is 1.
-    ///
-    /// ```
-    /// use retry_runtime::{retry, sites};
-    ///
-    /// #[retry(attempts = 5, name = "billing.line")]
-    /// fn fetch() -> Result<u32, String> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// let site = sites().into_iter().find(|site| site.name() == "billing.line").unwrap();
-    /// assert!(site.line() > 0);
-    /// ```
-    pub const fn line(&self) -> u32 {
-        self.location.line()
+        /// Returns the line of the attribute; the first is 1.
+        ///
+        /// ```
+        /// use retry_runtime::{retry, sites};
+        ///
+        /// #[retry(attempts = 5, name = "billing.line")]
+        /// fn fetch() -> Result<u32, String> {
+        ///     Ok(7)
+        /// }
+        ///
+        /// let site = sites().into_iter().find(|site| site.name() == "billing.line").unwrap();
+        /// assert!(site.line() > 0);
+        /// ```
+        pub const fn line(&self) -> u32 { location.line() }
     }
 
     /// Returns the policy that calls obey now. Returns `None` if each call evaluates it, and until

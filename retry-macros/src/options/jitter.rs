@@ -1,7 +1,7 @@
 //! The random spread of waits: the values of `jitter`.
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, format_ident};
 use retry_rules::{Field, Fields, Jitter, duration};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, token};
@@ -30,46 +30,38 @@ impl JitterKind {
         }
     }
 
-    /// The factor, if there is one.
-    pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
+    fn factor(&self) -> Option<&Value<f64>> {
         match self {
             Self::Named(_) => None,
-            Self::Factor(factor) | Self::Up(factor) => {
-                Some((Field::JitterFactor, factor.to_token_stream()))
-            }
+            Self::Factor(factor) | Self::Up(factor) => Some(factor),
         }
+    }
+
+    /// The field of the factor with its tokens, if there is one.
+    pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
+        self.factor().map(|factor| (Field::JitterFactor, factor.to_token_stream()))
     }
 
     /// Returns whether the factor is known only at runtime.
     pub(crate) fn runtime(&self) -> Fields {
-        match self {
-            Self::Factor(factor) | Self::Up(factor) if factor.runtime.is_some() => {
-                Fields::NONE.with(Field::JitterFactor)
-            }
+        match self.factor() {
+            Some(factor) if factor.runtime.is_some() => Fields::NONE.with(Field::JitterFactor),
             _ => Fields::NONE,
         }
     }
 
     /// The jitter as an expression in the expansion.
     pub(crate) fn expression(&self) -> TokenStream {
+        let factor = self.factor().map(Tokens);
         let variant = match self {
             Self::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
-            Self::Named(Jitter::Full) => quote!(Full),
-            Self::Named(Jitter::Equal) => quote!(Equal),
-            Self::Named(Jitter::Decorrelated) => quote!(Decorrelated),
             Self::Named(Jitter::Added { least, most }) => {
                 let (least, most) = (least.literal(), most.literal());
                 quote!(Added { least: #least, most: #most })
             }
-            Self::Named(_) => quote!(None),
-            Self::Up(factor) => {
-                let factor = Tokens(factor);
-                quote!(Up(#factor))
-            }
-            Self::Factor(factor) => {
-                let factor = Tokens(factor);
-                quote!(Proportional(#factor))
-            }
+            Self::Named(word) => format_ident!("{word:?}").to_token_stream(),
+            Self::Up(_) => quote!(Up(#factor)),
+            Self::Factor(_) => quote!(Proportional(#factor)),
         };
         quote!(__retry::Jitter::#variant)
     }
@@ -142,14 +134,12 @@ pub(crate) fn read(
         return Ok((kind, tokens));
     }
     let word = value::word(&expr).filter(|word| !scope.knows(word));
+    let named = [Jitter::Full, Jitter::Equal, Jitter::Decorrelated, Jitter::None];
     let kind = match word.as_deref() {
-        Some("full") => JitterKind::Named(Jitter::Full),
-        Some("equal") => JitterKind::Named(Jitter::Equal),
-        Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
-        Some("none") => JitterKind::Named(Jitter::None),
-        Some(word) => {
-            return Err(error(&expr, grammar::unknown("jitter", word, &NAMES)));
-        }
+        Some(word) => match named.into_iter().find(|jitter| jitter.name() == word) {
+            Some(jitter) => JitterKind::Named(jitter),
+            None => return Err(error(&expr, grammar::unknown("jitter", word, &NAMES))),
+        },
         None => {
             if let Some(range) = value::text(&expr).and_then(|text| Jitter::parse_range(&text)) {
                 let jitter = range.map_err(|why| error(&expr, why))?;

@@ -82,45 +82,75 @@ impl Attempt {
         }
     }
 
-    /// Returns the number of this attempt; the first is 1.
-    ///
-    /// ```
-    /// # use retry_runtime::retry;
-    /// #[retry(context = cx)]
-    /// async fn fetch() -> Result<u32, &'static str> {
-    ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.number()) }
-    /// }
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// assert_eq!(fetch().await, Ok(3));
-    /// # }
-    /// ```
-    pub fn number(&self) -> u32 {
-        self.number
-    }
+    retry_rules::accessors! {
+        /// Returns the number of this attempt; the first is 1.
+        ///
+        /// ```
+        /// # use retry_runtime::retry;
+        /// #[retry(context = cx)]
+        /// async fn fetch() -> Result<u32, &'static str> {
+        ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.number()) }
+        /// }
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// assert_eq!(fetch().await, Ok(3));
+        /// # }
+        /// ```
+        pub fn number(&self) -> u32 { number }
 
-    /// Returns the number of this hedge, or 0 for the attempt that hedges join.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use retry_runtime::retry;
-    ///
-    /// /// Asks another replica if the first one does not answer.
-    /// #[retry(hedge = "200ms", context = cx)]
-    /// async fn ask(replicas: &[&'static str]) -> Result<&'static str, String> {
-    ///     let replica = replicas[cx.hedge() as usize % replicas.len()];
-    ///     if replica == "slow" {
-    ///         tokio::time::sleep(Duration::from_secs(60)).await;
-    ///     }
-    ///     Ok(replica)
-    /// }
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// assert_eq!(ask(&["slow", "quick"]).await.unwrap(), "quick");
-    /// # }
-    /// ```
-    pub fn hedge(&self) -> u32 {
-        self.hedge
+        /// Returns the number of this hedge, or 0 for the attempt that hedges join.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use retry_runtime::retry;
+        ///
+        /// /// Asks another replica if the first one does not answer.
+        /// #[retry(hedge = "200ms", context = cx)]
+        /// async fn ask(replicas: &[&'static str]) -> Result<&'static str, String> {
+        ///     let replica = replicas[cx.hedge() as usize % replicas.len()];
+        ///     if replica == "slow" {
+        ///         tokio::time::sleep(Duration::from_secs(60)).await;
+        ///     }
+        ///     Ok(replica)
+        /// }
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// assert_eq!(ask(&["slow", "quick"]).await.unwrap(), "quick");
+        /// # }
+        /// ```
+        pub fn hedge(&self) -> u32 { hedge }
+
+        /// Returns the wait before this attempt, or `None` for the first.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_runtime::retry;
+        /// #[retry(context = cx)]
+        /// async fn fetch() -> Result<Option<Duration>, &'static str> {
+        ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.last_delay()) }
+        /// }
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// assert_eq!(fetch().await, Ok(Some(Duration::from_secs(2))));
+        /// # }
+        /// ```
+        pub fn last_delay(&self) -> Option<Duration> { last_delay }
+
+        /// Returns the sum of the waits so far.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_runtime::retry;
+        /// #[retry(context = cx)]
+        /// async fn fetch() -> Result<Duration, &'static str> {
+        ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.waited()) }
+        /// }
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// assert_eq!(fetch().await, Ok(Duration::from_secs(3)));
+        /// # }
+        /// ```
+        pub fn waited(&self) -> Duration { waited }
     }
 
     /// Returns `true` if the policy allows no attempt after this one. The budget, the
@@ -139,42 +169,6 @@ impl Attempt {
     /// ```
     pub fn is_last(&self) -> bool {
         matches!(self.attempts, Attempts::Limited(attempts) if self.number >= attempts)
-    }
-
-    /// Returns the wait before this attempt, or `None` for the first.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_runtime::retry;
-    /// #[retry(context = cx)]
-    /// async fn fetch() -> Result<Option<Duration>, &'static str> {
-    ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.last_delay()) }
-    /// }
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// assert_eq!(fetch().await, Ok(Some(Duration::from_secs(2))));
-    /// # }
-    /// ```
-    pub fn last_delay(&self) -> Option<Duration> {
-        self.last_delay
-    }
-
-    /// Returns the sum of the waits so far.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_runtime::retry;
-    /// #[retry(context = cx)]
-    /// async fn fetch() -> Result<Duration, &'static str> {
-    ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.waited()) }
-    /// }
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// assert_eq!(fetch().await, Ok(Duration::from_secs(3)));
-    /// # }
-    /// ```
-    pub fn waited(&self) -> Duration {
-        self.waited
     }
 
     /// Makes a failure of this attempt end the call as not retryable, whatever the matchers say.

@@ -75,67 +75,59 @@ impl<E> RetryEvent<'_, E> {
         /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
         /// ```
         pub fn attempts(&self) -> Attempts { attempts }
-    }
 
-    /// Returns the attempt's error, or `None` if a value counts as the failure (`ok(…)`) or the
-    /// attempt was [`interrupted`](Self::interrupted).
-    ///
-    /// ```
-    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     assert_eq!(event.error(), Some(&"busy"));
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub fn error(&self) -> Option<&E> {
-        self.failure.ok()
-    }
+        /// Returns the attempt's error, or `None` if a value counts as the failure (`ok(…)`) or the
+        /// attempt was [`interrupted`](Self::interrupted).
+        ///
+        /// ```
+        /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     assert_eq!(event.error(), Some(&"busy"));
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub fn error(&self) -> Option<&E> { failure.ok() }
 
-    /// Returns how the attempt ended if it had no error: what cut it off, or that it returned a value
-    /// (`ok(…)`). A function that does not return [`RetryError`](crate::RetryError) converts what cuts
-    /// an attempt off into its own error: see [`error`](Self::error).
-    ///
-    /// ```
-    /// # use retry_runtime::{Interrupted, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// let policy = Policy::new().attempts(2).timeout(Duration::from_secs(2));
-    /// let retrier = Retrier::new(policy).on_retry(|event: &RetryEvent<'_, String>| {
-    ///     assert!(matches!(event.interrupted(), Some(Interrupted::Timeout { .. })));
-    /// });
-    /// assert!(retrier.run(|| core::future::pending::<Result<(), String>>()).await.is_err());
-    /// # }
-    /// ```
-    pub fn interrupted(&self) -> Option<&Interrupted> {
-        self.failure.err()
-    }
+        /// Returns how the attempt ended if it had no error: what cut it off, or that it returned a value
+        /// (`ok(…)`). A function that does not return [`RetryError`](crate::RetryError) converts what cuts
+        /// an attempt off into its own error: see [`error`](Self::error).
+        ///
+        /// ```
+        /// # use retry_runtime::{Interrupted, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// let policy = Policy::new().attempts(2).timeout(Duration::from_secs(2));
+        /// let retrier = Retrier::new(policy).on_retry(|event: &RetryEvent<'_, String>| {
+        ///     assert!(matches!(event.interrupted(), Some(Interrupted::Timeout { .. })));
+        /// });
+        /// assert!(retrier.run(|| core::future::pending::<Result<(), String>>()).await.is_err());
+        /// # }
+        /// ```
+        pub fn interrupted(&self) -> Option<&Interrupted> { failure.err() }
 
-    /// Returns the attempt's error, or how it ended if it had none: [`error`](Self::error) and
-    /// [`interrupted`](Self::interrupted) in one.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     match event.failure() {
-    ///         Ok(error) => eprintln!("failed: {error}"),
-    ///         Err(interrupted) => eprintln!("no answer: {interrupted}"),
-    ///     }
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The attempt had no error.
-    pub fn failure(&self) -> Result<&E, &Interrupted> {
-        self.failure
-    }
+        /// Returns the attempt's error, or how it ended if it had none: [`error`](Self::error) and
+        /// [`interrupted`](Self::interrupted) in one.
+        ///
+        /// ```
+        /// # use retry_runtime::{Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     match event.failure() {
+        ///         Ok(error) => eprintln!("failed: {error}"),
+        ///         Err(interrupted) => eprintln!("no answer: {interrupted}"),
+        ///     }
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        ///
+        /// # Errors
+        /// The attempt had no error.
+        pub fn failure(&self) -> Result<&E, &Interrupted> { failure }
 
-    retry_rules::accessors! {
         /// Returns the wait before the next attempt.
         ///
         /// ```

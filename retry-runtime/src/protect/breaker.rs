@@ -198,10 +198,6 @@ impl CircuitBreaker {
         self.config.is_observe_only()
     }
 
-    pub(super) const fn own_name(&self) -> &Name {
-        &self.name
-    }
-
     /// Returns whether a new breaker in its place would lose nothing but counts. It holds no calls,
     /// and it is closed, and not forced to be; or it is open, its time is over, and it has not been
     /// called since, which would have made it half-open; or it is half-open, and has not been

@@ -362,7 +362,8 @@ impl<D: ReadsError, V> Retrier<D, V> {
         mut self,
         breaker: impl IntoShared<CircuitBreaker>, /* `&DB` of a `static`, not a `const`, or an `Arc` */
     ) -> Self {
-        self.common.settings.protect_by(breaker.into_shared());
+        self.common.settings.breaker = Some(breaker.into_shared());
+        self.common.settings.is_plain = false;
         self.reading()
     }
 
@@ -410,7 +411,8 @@ impl<D: ReadsError, V> Retrier<D, V> {
         mut self,
         quota: impl IntoShared<RetryQuota>, /* `&OUTBOUND` of a `static`, not a `const`, or an `Arc` */
     ) -> Self {
-        self.common.settings.pay_from(quota.into_shared());
+        self.common.settings.quota = Some(quota.into_shared());
+        self.common.settings.is_plain = false;
         self.reading()
     }
 

@@ -82,18 +82,6 @@ impl RetrierSettings {
         Self { policy, needs_timer, is_plain, invalid, ..self }
     }
 
-    /// Sets the breaker that admits the attempts.
-    pub(super) fn protect_by(&mut self, breaker: Shared<CircuitBreaker>) {
-        self.breaker = Some(breaker);
-        self.is_plain = false;
-    }
-
-    /// Sets the quota that pays for the retries.
-    pub(super) fn pay_from(&mut self, quota: Shared<RetryQuota>) {
-        self.quota = Some(quota);
-        self.is_plain = false;
-    }
-
     /// Returns whether a call may end before its service is ready: its breaker may reject it, and
     /// its deadline may pass.
     #[cfg(feature = "tower")]

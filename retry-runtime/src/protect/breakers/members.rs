@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
                 drop(table);
                 drop(ring);
                 if !self.reported_full.swap(true, Ordering::Relaxed) {
-                    let full = Warning::BreakersFull { breaker: breaker.own_name() };
+                    let full = Warning::BreakersFull { breaker: &breaker.name };
                     observe::emit(&Event::Warning(full));
                 }
                 return breaker;

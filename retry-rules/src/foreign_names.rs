@@ -6,10 +6,12 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::{String, ToString as _};
 
+pub use crate::elsewhere::{BREAKER, QUOTA};
+
 /// Names, separated by spaces, and the cure for all of them: a name, or a setting with an example of
 /// its value, in the syntax of the attribute.
 ///
-/// The names are in lower case, without `_`, `-` and a leading `with`.
+/// The names are in lower case, without a leading `with`; words are compared without `_` and `-`.
 pub type ForeignName = (&'static str, &'static str);
 
 /// Settings that count retries, where ours count attempts.
@@ -89,7 +91,11 @@ pub const RETRY: &[ForeignName] = &[
         "on_retry = f",
     ),
     ("circuitbreaker cb", "breaker"),
-    ("tripon recordexceptions", "breaker_on = [server_error, timeout]"),
+    (
+        "tripon recordexceptions readytotrip isfailure issuccessful failurepredicate \
+         recordfailurepredicate failureclassifier",
+        "breaker_on = [server_error, timeout]",
+    ),
     ("waitwhenopen waitforbreaker", "when_open = wait"),
     ("cancellation abort shutdown cancellationtoken signal", "cancel = shutdown.cancelled()"),
     ("config retryconfig retrypolicy options", "policy"),
@@ -127,49 +133,6 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
 ];
 
-/// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
-pub const BREAKER: &[ForeignName] = &[
-    (
-        "threshold failures consecutivefailures maxfailures failurecount failmax maxerrors \
-         consecutiveerrors failurelimit errorcount",
-        "failure_threshold",
-    ),
-    ("failureratethreshold errorthresholdpercentage failurepercentage", "failure_rate = 0.5"),
-    ("failureratio errorrate errorthreshold failurethresholdratio", "failure_rate"),
-    ("slidingwindowsize windowsize closedlen buckets", "window_calls"),
-    ("samplingduration window slidingwindow rollingwindow interval", "window_time"),
-    ("minimumthroughput minimumnumberofcalls mincalls minrequests", "minimum_calls"),
-    ("requestvolumethreshold volumethreshold minimumrequests", "minimum_calls"),
-    ("slowcalldurationthreshold slowcallduration slowthreshold slowafter", "slow_call"),
-    ("slowcallratethreshold", "slow_rate = 0.5"),
-    (
-        "resettimeout opentimeout wait breakduration openwait openduration durationofbreak openfor \
-         waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout halfopenafter \
-         halfopentimeout reset waitduration opentime breaktime delay recovery recoverytime sleep",
-        "timeout",
-    ),
-    ("growth multiplier backoff", "timeout_growth"),
-    ("maxopentimeout", "max_timeout"),
-    (
-        "permittednumberofcallsinhalfopenstate halfopenlen halfopenmaxcalls probes permittedcalls \
-         halfopencalls halfopenmaxrequests maxrequests trials trialcalls",
-        "half_open_requests",
-    ),
-    ("successes consecutivesuccesses requiredsuccesses closeafter", "success_threshold"),
-];
-
-/// Settings of retry quotas in the AWS SDKs, Finagle, gRPC and linkerd.
-pub const QUOTA: &[ForeignName] = &[
-    ("maxtokens tokens size bucketsize max limit burst maxcapacity", "capacity"),
-    (
-        "refill refillrate rate persecond tokenspersecond minretriespersec minretriespersecond",
-        "refill_per_sec",
-    ),
-    ("cost tokencost", "retry_cost"),
-    ("refund tokenratio", "success_refund"),
-    ("ratio retryratio percentcanretry budgetpercent", "share"),
-];
-
 /// Settings of a curve.
 pub const BACKOFF: &[ForeignName] = &[
     ("factor exponentialbase ratio growth", "base"),
@@ -190,8 +153,11 @@ const VALUES: &[ForeignName] = &[
     ("infinite forever infinity always endless inf", "unlimited"),
     // No bound, but not a number of attempts.
     ("none never", "none"),
-    ("http5xx 5xx server unavailable internal serviceunavailable badgateway", "server_error"),
-    ("throttle throttled throttling toomanyrequests", "rate_limit"),
+    (
+        "http5xx 5xx http500 http502 http503 http504 server unavailable internal serviceunavailable badgateway",
+        "server_error",
+    ),
+    ("throttle throttled throttling toomanyrequests http429", "rate_limit"),
     ("connection io", "network"),
     ("connectionrefused refused dns notsent", "connect"),
     ("deadlock locked serialization busy", "conflict"),
@@ -224,7 +190,7 @@ fn rows<'t>(
     table: &'t [ForeignName],
 ) -> impl Iterator<Item = &'t ForeignName> + use<'t> {
     let word = plain(word);
-    table.iter().filter(move |(names, _)| names.split(' ').any(|name| name == word))
+    table.iter().filter(move |(names, _)| names.split(' ').any(|name| plain(name) == word))
 }
 
 /// Returns the cures for a setting that is called `word` elsewhere, with the value `written` there.
@@ -351,13 +317,14 @@ mod tests {
     fn no_name_stands_for_two_settings() {
         let retry = RETRY.iter().chain(RETRY_ADVICE);
         for table in [retry.collect::<Vec<_>>(), BREAKER.iter().collect(), QUOTA.iter().collect()] {
-            let mut names: Vec<_> = table.iter().flat_map(|(names, _)| names.split(' ')).collect();
+            let names = table.iter().flat_map(|(names, _)| names.split(' '));
+            let mut names: Vec<_> = names.map(plain).collect();
             let all = names.len();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), all);
         }
-        for (names, _) in [RETRY, RETRY_ADVICE, BREAKER, QUOTA, VALUES].concat() {
+        for (names, _) in [RETRY, RETRY_ADVICE, VALUES].concat() {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }

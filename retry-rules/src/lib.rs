@@ -28,6 +28,7 @@
 extern crate std;
 
 mod accessors;
+mod elsewhere;
 mod partial_debug;
 mod conversion;
 mod policy;

@@ -10,15 +10,20 @@ use crate::foreign_names::{ForeignName, cures, in_file, plain, word_here};
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    closest(word, known).map(|(_, known)| known)
+    closest(word, known, str::to_lowercase).map(|(_, known)| known)
 }
 
-/// Returns the closest word and its distance: at most a quarter of its letters differ.
-fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(usize, &'a str)> {
-    let lower = word.to_lowercase();
+/// Returns the closest word and its distance, as compared in a `form`: at most a quarter of its letters
+/// differ.
+fn closest<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    form: fn(&str) -> String,
+) -> Option<(usize, &'a str)> {
+    let word = form(word);
     known
         .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known))
+        .map(|known| (strsim::damerau_levenshtein(&word, &form(known)), known))
         .filter(|(distance, known)| *distance <= (known.len() + 1) / 4)
         .min_by_key(|(distance, _)| *distance)
 }
@@ -51,7 +56,8 @@ pub fn settings_meant(
         return exact;
     }
     let names = tables.iter().copied().flatten().flat_map(|(names, _)| names.split(' '));
-    let (ours, theirs) = (closest(word, known.iter().copied()), closest(&plain(word), names));
+    let ours = closest(word, known.iter().copied(), str::to_lowercase);
+    let theirs = closest(word, names, plain);
     match (ours, theirs) {
         (ours, Some((distance, name))) if ours.is_none_or(|(ours, _)| distance < ours) => {
             there(name)
@@ -110,8 +116,8 @@ pub fn shortened_values(message: &str) -> String {
 }
 
 /// Returns what follows an error about an unknown word: what was `meant`, or else the known words.
-/// Of more than twelve, the nearest three, and `all`, which names the place of their list, if any.
-pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> String {
+/// Of more than twelve, only `all`, which names the place of their list, if any.
+pub fn instead(meant: Option<&str>, known: &[&str], all: &str) -> String {
     if let Some(meant) = meant {
         return format!(": did you mean `{meant}`?");
     }
@@ -122,10 +128,7 @@ pub fn instead(word: &str, meant: Option<&str>, known: &[&str], all: &str) -> St
         let one_of = if known.len() == 1 { "" } else { "one of " };
         return format!(": expected {one_of}`{}`", known.join("`, `"));
     }
-    let mut nearest = known.to_vec();
-    nearest.sort_by_key(|known| strsim::damerau_levenshtein(word, known));
-    let all = if all.is_empty() { String::new() } else { format!(": {all} lists all") };
-    format!("; the nearest are `{}`{all}", nearest[..3].join("`, `"))
+    if all.is_empty() { String::new() } else { format!(": {all} lists all") }
 }
 
 /// Returns the number that a text stands for, as it is written without quotes: `0.95` for `95%`.
@@ -159,11 +162,10 @@ mod tests {
 
     #[test]
     fn what_follows_an_unknown_word_names_only_what_exists() {
-        assert_eq!(instead("fetch", None, &[], "a list"), ": there is none");
+        assert_eq!(instead(None, &[], "a list"), ": there is none");
         let many = ["one"; 13];
-        let nearest = "; the nearest are `one`, `one`, `one`";
-        assert_eq!(instead("seven", None, &many, "a list"), format!("{nearest}: a list lists all"));
-        assert_eq!(instead("seven", None, &many, ""), nearest);
+        assert_eq!(instead(None, &many, "a list"), ": a list lists all");
+        assert_eq!(instead(None, &many, ""), "");
     }
 
     #[test]

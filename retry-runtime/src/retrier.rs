@@ -53,6 +53,8 @@ mod operation;
 mod listener;
 mod settings;
 mod run;
+// The names that other libraries have for methods of this one.
+mod elsewhere;
 
 use core::fmt;
 
@@ -75,9 +77,9 @@ pub use self::run::attempt_future::AttemptFuture;
 pub use self::run::blocking::NeedsCall;
 #[doc(hidden)]
 pub use crate::__private::{
-    AsBreaker, AsQuota, Cancel, Continue, Fallback, FallbackFunction, FallbackNow, Gets, HasClone,
-    Interruptible, IntoError, Kept, MapsError, Needs, NeedsOfSelf, NextAttempt, NotAwaited,
-    Outcome, call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
+    AsBreaker, AsQuota, Cancel, Continue, Fallback, FallbackFunction, FallbackNow, HasClone,
+    Interruptible, IntoError, Kept, Needs, NeedsOfSelf, NextAttempt, NotAwaited, Outcome,
+    call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
 };
 #[doc(hidden)]
 pub use crate::call::cancel::CancelSignal;

@@ -402,7 +402,7 @@ fn meant(word: &str) -> Option<&'static str> {
 fn known(name: &str) -> &'static Site {
     site(name).unwrap_or_else(|| {
         let names: Vec<&str> = sites().into_iter().map(Site::name).collect();
-        let instead = suggest::instead(name, meant(name), &names, "`retry_runtime::sites()`");
+        let instead = suggest::instead(meant(name), &names, "`retry_runtime::sites()`");
         panic!(
             "no function with #[retry] that is linked into this program is named `{name}`{instead}"
         )

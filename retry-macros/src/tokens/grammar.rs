@@ -163,7 +163,7 @@ pub(crate) fn set_twice(first: &Ident, second: &Ident) -> syn::Error {
 
 /// The message about an unknown `what`, which is none of the `known` words.
 pub(crate) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
-    format!("unknown {what} `{word}`{}", instead(word, meant(word, known), known, ""))
+    format!("unknown {what} `{word}`{}", instead(meant(word, known), known, ""))
 }
 
 /// The error about an unknown `name` of an option before `input`, which `others` or `known` may have.
@@ -177,7 +177,7 @@ pub(crate) fn unknown_option(
 ) -> syn::Error {
     let word = name.to_string();
     let meant = settings_meant(&word, &written(input), known, &[others]);
-    let instead = instead(&word, meant.first().map(String::as_str), known, all);
+    let instead = instead(meant.first().map(String::as_str), known, all);
     error(name, format!("unknown {what} `{word}`{instead}"))
 }
 

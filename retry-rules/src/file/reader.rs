@@ -162,7 +162,7 @@ fn hint(word: &str, known: &[&str]) -> String {
         return format!(": {why}");
     }
     let meant = key_meant(word, known, TABLES);
-    instead(word, meant.as_deref(), known, "the documentation of the type that is read")
+    instead(meant.as_deref(), known, "the documentation of the type that is read")
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     } else if let Some(name) = names.iter().find(begins_so) {
         format!(": a name is one key: write one such as `\"{name}\"`")
     } else {
-        instead(word, meant, names, "`retry_runtime::sites()`")
+        instead(meant, names, "`retry_runtime::sites()`")
     };
     format!("unknown function `{word}`{instead}")
 }

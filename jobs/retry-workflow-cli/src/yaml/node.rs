@@ -448,5 +448,5 @@ pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
     if meant.is_none() && known.len() > 8 {
         return ": remove it; `retry-workflow check --schema` lists all".to_owned();
     }
-    instead(word, meant, known, "")
+    instead(meant, known, "")
 }

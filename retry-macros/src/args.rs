@@ -177,6 +177,17 @@ impl Args {
         check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
     }
 
+    /// The names of what may be borrowed for the whole call, with the expressions.
+    pub(crate) fn lent(&self) -> impl Iterator<Item = (&'static str, &Expr)> {
+        let breaker = match &self.breaker {
+            Some(Breaker::Shared(breaker)) => Some(breaker),
+            _ => None,
+        };
+        let (quota, cancel) = (self.quota.as_ref(), self.cancel.as_ref());
+        let all = [("breaker", breaker), ("quota", quota), ("cancel", cancel)];
+        all.into_iter().filter_map(|(option, lent)| Some((option, lent?)))
+    }
+
     /// The `hedge` that was written, unless it is `unlimited`.
     pub(crate) fn hedge(&self) -> Option<&Entry<Policy>> {
         let hedge = self.policy.settings.entry(Field::Hedge);

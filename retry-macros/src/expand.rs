@@ -142,6 +142,10 @@ fn expand(
         // The check has reported this; without a type, the loop cannot be built.
         None => return with_errors(args, args.context.as_ref(), function, errors),
     };
+    if let Some(error) = signature::names_variable(args, &function) {
+        errors.push(error);
+        return with_errors(args, args.context.as_ref(), function, errors);
+    }
     if signature::hides_error(args, &declared) {
         function.attrs.push(syn::parse_quote!(#[allow(unused)]));
         function.body = Group::new(Delimiter::Brace, quote!(loop {}));
@@ -154,16 +158,6 @@ fn expand(
         Form::Async | Form::Sync => &function.body,
     };
     let mut checks = expansion.requires_interruption(&function).unwrap_or_default();
-    checks.extend(expansion.check_span(&function.body, arguments));
-    if let Some((place, warning)) = signature::warning(args, &function, &expansion.declared) {
-        // The compiler shows the note of a deprecated function where it is called.
-        let call = SpanRange::of(place).write_path(quote!(__retry_warning));
-        checks.extend(quote! {
-            #[deprecated(note = #warning)]
-            const fn __retry_warning() {}
-            #call();
-        });
-    }
     // A mistake that is reported already may be the cause.
     let consumed = errors.is_empty().then(|| signature::consumed(args, &function, attempted));
     for place in consumed.into_iter().flatten() {
@@ -272,6 +266,8 @@ struct Expansion<'a> {
     return_place: SpanRange,
     /// The place of compiler errors about the error type in it.
     error_place: SpanRange,
+    /// The warning about a success that may hide a failure.
+    hidden_failure: Option<TokenStream>,
     is_async: bool,
     body_place: BodyPlace,
     timeout_mode: TimeoutMode,
@@ -386,11 +382,12 @@ impl<'a> Expansion<'a> {
             checked,
             name: function.sig.ident.clone(),
             body_type,
-            declared: erased,
             scope,
             clones: args.clone.iter().filter(|name| scope.knows(&name.to_string())).collect(),
             return_place,
             error_place,
+            hidden_failure: signature::hidden_failure(args, &erased, body),
+            declared: erased,
             is_async,
             body_place: if may_be_in_place { BodyPlace::Loop } else { BodyPlace::Apart },
             keeps_failure,
@@ -401,22 +398,6 @@ impl<'a> Expansion<'a> {
             generic,
             policy: expression,
         }
-    }
-
-    /// An error for each of the `arguments` that `#[instrument]` above this attribute moves into
-    /// the first attempt, unless it is `Copy`.
-    fn check_span(&self, body: &Group, arguments: &[Ident]) -> TokenStream {
-        let is_left =
-            |name: &&Ident| !self.clones.contains(name) && !self.args.carry.contains(name);
-        let shared: Vec<&Ident> = arguments.iter().filter(is_left).collect();
-        let moved = function::instrumented::moved(body, &shared);
-        let checks = moved.iter().map(|name| {
-            // The error is where the body names the argument.
-            let path = quote!(<__retry::NextAttempt as __retry::Gets<_>>::check);
-            let path = SpanRange::of(name).write_path(path);
-            quote!(#path(&#name);)
-        });
-        checks.collect()
     }
 
     /// The errors, the items, the `checks` of arguments, and the loop around the `attempt`.

@@ -4,7 +4,6 @@
 pub(crate) mod block;
 pub(crate) mod consumed;
 mod form;
-pub(crate) mod instrumented;
 pub(crate) mod moved;
 pub(crate) mod types;
 

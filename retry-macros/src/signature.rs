@@ -2,18 +2,19 @@
 
 mod by_value;
 
-use proc_macro2::{Group, TokenStream};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use retry_rules::Field;
 use retry_rules::matchers::covers;
 use retry_rules::options::Needs;
-use syn::{Expr, FnArg, Ident, ReceiverKind, ReturnType, Type};
+use syn::{Expr, Ident, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::{is_one_of, mentions};
+use crate::tokens::hygiene::SpanRange;
+use crate::tokens::search::{any_token, is_punct, is_word, mentions};
 use crate::tokens::text::short_text;
 
 /// The cure for options of async functions. `#[tokio::main]` makes a function one that is not async.
@@ -31,8 +32,6 @@ pub(crate) fn check(
     let sig = &function.sig;
     if let Form::Sync = form {
         sync(args, errors);
-    } else if args.hedges() {
-        hedges(function, errors);
     }
     maps_error(args, function, form, errors);
     keeps_history(args, function, form, errors);
@@ -55,7 +54,7 @@ pub(crate) fn check(
     }
     for attr in &function.attrs {
         if attr.path().segments.last().is_some_and(|segment| segment.ident == "retry") {
-            errors.at(attr, "`#[retry]` is on this function twice, which would retry the retries: keep one of them");
+            errors.at(attr, "`#[retry]` is on this function twice, which would retry the retries: keep one of them, with all failures in its `retry_on`, and `wait_by` for waits that differ by failure");
         }
     }
     by_value::check(args, function, errors);
@@ -167,28 +166,6 @@ fn sync(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// Reports what a body that runs several times at once cannot have.
-fn hedges(function: &Function, errors: &mut Errors) {
-    for input in &function.sig.inputs {
-        let (blamed, name, instead) = match input {
-            FnArg::Receiver(receiver) if function::is_mut_self(input) => {
-                (receiver.to_token_stream(), "&mut self".to_owned(), "take `&self`")
-            }
-            FnArg::Typed(argument) if types::is_mut_reference(&argument.ty) => {
-                let name = argument.pat.to_token_stream().to_string();
-                (argument.to_token_stream(), name, "take a shared reference")
-            }
-            _ => continue,
-        };
-        errors.at(
-            blamed,
-            format_args!(
-                "two attempts of `hedge` run at once, so `{name}` cannot serve both: {instead}"
-            ),
-        );
-    }
-}
-
 /// Returns whether the function may be in an impl.
 pub(crate) fn is_method(function: &Function) -> bool {
     function.sig.receiver().is_some()
@@ -292,45 +269,66 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// The type of a success that hides a failure, or forbids another attempt, and a warning about it.
-pub(crate) fn warning<'t>(
-    args: &Args,
-    function: &Function,
-    declared: &'t Type,
-) -> Option<(&'t Type, &'static str)> {
-    let result = types::segment(declared, "Result").or_else(|| types::segment(declared, "Option"));
-    let mut types = types::type_arguments(result?);
-    let (value, error) = (types.next()?, types.next());
-    let is_mut = |input: &FnArg| match input {
-        FnArg::Receiver(_) => function::is_mut_self(input),
-        FnArg::Typed(argument) => types::is_mut_reference(&argument.ty),
+/// Returns the error for an option that names a variable of the body.
+pub(crate) fn names_variable(args: &Args, function: &Function) -> Option<syn::Error> {
+    args.lent().find_map(|(option, written)| {
+        let mut tokens = written.to_token_stream().into_iter();
+        let Some(TokenTree::Ident(name)) = tokens.next() else { return None };
+        let is_named = |token: Option<&TokenTree>| is_word(token, &name.to_string());
+        let is_whole = tokens.next().is_none_or(|next| is_punct(Some(&next), '.'));
+        let is_bound = |tokens: &[TokenTree], at: usize| {
+            is_word(tokens.get(at), "let")
+                && (is_named(tokens.get(at + 1)) || is_named(tokens.get(at + 2)))
+        };
+        let is_argument =
+            name == "__self" || mentions(function.sig.to_token_stream(), &|word| name == word);
+        let message = format!(
+            "`{name}` is a variable of the body, which does not exist yet when `{option}` is read: \
+             name a `static`, an argument or a field of `self`"
+        );
+        (is_whole && !is_argument && any_token(function.body.stream(), &is_bound))
+            .then(|| syn::Error::new_spanned(written, message))
+    })
+}
+
+/// Returns whether `retry_on` contains this kind of failure.
+fn lists(args: &Args, word: &str) -> bool {
+    args.retry_on.iter().flatten().filter_map(Matcher::kind).any(|kind| kind == word)
+}
+
+/// Returns whether the value of a body is an answer as it came: `….send().await`, alone or with `?`
+/// in an `Ok`.
+fn is_sent(body: &Group) -> bool {
+    let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    let (value, end) = match &tokens[..] {
+        [.., TokenTree::Ident(ok), TokenTree::Group(value)] if ok == "Ok" => {
+            (value, ".send().await?")
+        }
+        _ => (body, ".send().await"),
     };
-    let borrows = types::is_mut_reference(value) && types::borrows(value.to_token_stream());
-    if borrows && function.sig.inputs.iter().any(is_mut) {
-        let warning = "an attempt that returns a `&mut` keeps its argument borrowed, so that no \
-                       other attempt can begin: return nothing, and borrow again after the call";
-        return Some((value, warning));
-    }
-    let is = |ty, name| types::segment(ty, name).is_some();
-    let is_error = |name| error.is_some_and(|error| is(error, name));
-    let kinds = args.retry_on.iter().flatten().filter_map(Matcher::kind);
-    let lists = |words| kinds.clone().any(|kind| is_one_of(kind, words));
-    let uses = |word: &str| mentions(function.body.stream(), &|used| used.contains(word));
-    let is_read = || uses("status") || uses("check");
-    let is_answer = short_text(declared).contains("reqwest::") && uses("send") && !is_read();
-    let warning = if is_error("JoinError") && is(value, "Result") {
-        "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result`, or add \
-         `ok(Result::is_err)` to `retry_on`"
-    } else if is_error("Elapsed") && is(value, "Result") && !lists("timeout") {
-        "an `Err` in an `Ok` is a success, which is not retried: return the inner `Result` (`timeout \
-         = \"1s\"` among the options limits each attempt), or add `ok(Result::is_err)` to `retry_on`"
-    } else if is_answer && is(value, "Response") && lists("server_error rate_limit") {
-        "a response such as a 503 is an `Ok`, which is not retried: call `error_for_status()` on it, \
-         or add `ok(|response| response.status().is_server_error())` to `retry_on`"
+    value.stream().to_string().split_whitespace().collect::<String>().ends_with(end)
+}
+
+/// Returns the warning about a success that may hide a failure, a method of `OutcomeOf`, and its
+/// place, the value of the body. The method of a `Result` in a `Result` applies to the error of a
+/// timer or of a task, whose type may not be written.
+pub(crate) fn hidden_failure(args: &Args, declared: &Type, body: &Group) -> Option<TokenStream> {
+    let may_be_around = |word: &str| matches!(word, "_" | "Elapsed" | "JoinError");
+    let written = declared.to_token_stream();
+    let is_answer = short_text(declared).contains("reqwest::Response") && is_sent(body);
+    let method = if is_answer && (lists(args, "server_error") || lists(args, "rate_limit")) {
+        quote::quote!(__answer)
+    } else if (types::segment(declared, "Result").is_none() || mentions(written, &may_be_around))
+        && !lists(args, "timeout")
+    {
+        quote::quote!(__success)
     } else {
         return None;
     };
-    (args.retry_on.is_some() && !args.has_ok()).then_some((value, warning))
+    let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    let value = tokens.rsplit(|token| is_punct(Some(token), ';')).find(|part| !part.is_empty());
+    let place = SpanRange::of(value?.first());
+    (!args.has_ok()).then(|| place.write_path(method))
 }
 
 /// Reports matchers of what a failure of this type does not have.

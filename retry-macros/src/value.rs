@@ -47,10 +47,7 @@ impl Scope {
         expr: Expr,
         read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
     ) -> syn::Result<Value<T>> {
-        if is_literal(&expr) {
-            return read(expr);
-        }
-        match self.runtime(&expr).cloned() {
+        match self.runtime(&expr).filter(|_| !is_literal(&expr)).cloned() {
             Some(expr) => {
                 let runtime = Some(self.read(reader, &expr));
                 Ok(Value { expr, known: None, runtime })
@@ -130,7 +127,7 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
         return Err(error(
             &expr,
             "`attempts` counts all calls, including the first, so it is at least 1: to retry for as \
-             long as it takes, write `attempts = unlimited, max_elapsed = \"5m\"`",
+             long as it takes, write `attempts = unlimited` and `max_elapsed = \"5m\"`, or another bound",
         ));
     }
     let Value { expr, known, runtime } = count(expr, "attempts", "5")?;
@@ -191,7 +188,7 @@ pub(crate) fn function(expr: Expr, option: &str, example: &str) -> syn::Result<E
     const PRINTS: &str = "println eprintln print eprint trace debug info warn error event";
     let arguments = example.split('|').nth(1).map(|list| list.split(',').count());
     let is_other = match &expr {
-        Expr::Lit(_) | Expr::Binary(_) | Expr::Await(_) => true,
+        Expr::Lit(_) | Expr::Binary(_) | Expr::Await(_) | Expr::Unary(_) => true,
         Expr::Macro(call) => {
             call.mac.path.segments.last().is_some_and(|name| is_one_of(&name.ident, PRINTS))
         }
@@ -208,6 +205,12 @@ pub(crate) fn function(expr: Expr, option: &str, example: &str) -> syn::Result<E
         (Expr::Lit(_), "ok") => format!(": write `|value| *value == {written}`"),
         (_, "ok") => format!(": write `|value| matches!(value, {written})`"),
         (Expr::Lit(_) | Expr::Call(_), "fallback") => format!(": write `|_| {written}`"),
+        // A condition of the error: `error.kind() == …`.
+        (Expr::Binary(_) | Expr::Unary(_), "when") => {
+            let mut words = written.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let error = words.find(|word| word.starts_with(char::is_lowercase)).unwrap_or("_");
+            format!(": write `|{error}| {written}`")
+        }
         _ => format!(", such as `{example}`"),
     };
     Err(error(expr, format!("`{option}` takes a function{function}")))

@@ -10,6 +10,7 @@ pub(crate) mod past_failure;
 pub(crate) mod ended;
 pub(crate) mod interrupted;
 pub(crate) mod error;
+pub(crate) mod hidden;
 pub(crate) mod shape;
 pub(crate) mod interruption;
 
@@ -129,7 +130,7 @@ impl<T> Outcome for Plain<T> {
             and `.await` in place of `call`",
     note = "for a closure that only panics, write its type: `|| -> Result<(), Error> {{ … }}`"
 )]
-pub trait SyncResult {
+pub trait SyncResult: From<Result<Self::Value, Self::Error>> {
     /// The type of a success.
     type Value;
     /// The type of a failure.

@@ -45,6 +45,7 @@ pub use crate::classify::pattern::Pattern;
 pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1;
 pub use crate::event::log_level::LogLevel;
 pub use crate::outcome::error::IntoError;
+pub use crate::outcome::hidden::{AnyOutcome, OutcomeOf};
 pub use crate::outcome::interrupted::{AttemptError, Interrupted};
 pub use crate::outcome::{Continue, Fallback, FallbackNow, Interruptible, Outcome, Plain};
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, Kept, declared};
@@ -229,21 +230,6 @@ pub const fn const_panic(message: &'static str) {
 /// The attempts after one that moves arguments.
 pub struct NextAttempt;
 
-/// Gets a `T` although an attempt before it has moved one.
-#[diagnostic::on_unimplemented(
-    message = "`#[instrument]` above `#[retry]` moves this argument into the first attempt",
-    label = "a `{T}` is moved here, so that the next attempt has none",
-    note = "move `#[retry]` above `#[instrument]`: one span then contains all attempts",
-    note = "or name the argument in `clone(…)`: each attempt then has a clone, and a span of its own"
-)]
-pub trait Gets<T> {
-    /// Requires that the value is still there.
-    fn check(_: &T) {}
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Copy> Gets<T> for NextAttempt {}
-
 /// Needs a `T` that an attempt before it may have moved, because that copies it, or borrows it
 /// again.
 #[diagnostic::on_unimplemented(
@@ -265,7 +251,8 @@ pub trait Needs<T, Kind> {
     message = "`clone(…)` gives each attempt a clone, and a `{T}` has none: it is not `Clone`",
     label = "this is a `{T}`",
     note = "a type of your own derives `Clone`, and a generic type needs it as a bound; of another one, take a \
-            reference, and its `try_clone()` if it has one, or create the value in the body"
+            reference, and its `try_clone()` if it has one, or create the value in the body; of what a `&mut` \
+            refers to, a clone is made in the body: `let items = &mut items.clone();`"
 )]
 pub trait HasClone<T, Kind> {
     /// Clones it.
@@ -404,42 +391,6 @@ where
     F: FnOnce(RetryError<E>) -> X, // for a value, `|_| value`
 {
     fallback(error)
-}
-
-/// Makes an error `F`, which the caller gets, of the `RetryError<E>` of a call.
-#[diagnostic::on_unimplemented(
-    message = "`map_error` takes a function of a `RetryError<{E}>` that returns `{F}`",
-    label = "takes or returns something else",
-    note = "if the body fails with another error, write a closure that names it: `map_error = |error: \
-            RetryError<std::io::Error>| …`; in it, `error.into_error()` is that error itself"
-)]
-pub trait MapsError<E, F, Kind> {
-    /// The function. Unknown if it does not fit, so that its use is not reported as well.
-    type Map: FnOnce(RetryError<E>) -> F;
-
-    /// Returns the function itself.
-    fn error_map(self) -> Self::Map;
-
-    /// Requires that the function fits.
-    fn check(_: &Self) {}
-}
-
-#[diagnostic::do_not_recommend]
-impl<E, F, M: FnOnce(RetryError<E>) -> F> MapsError<E, F, ()> for M {
-    type Map = M;
-
-    fn error_map(self) -> M {
-        self
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<E, F, M: FnOnce(RetryError<E>) -> F + Never> MapsError<E, F, Infallible> for M {
-    type Map = M;
-
-    fn error_map(self) -> M {
-        self
-    }
 }
 
 /// Maps the last error for the caller. A function, so that the type of a closure's

@@ -149,13 +149,15 @@ fn explanation(word: &str, value: ParseStream, syntax: Syntax) -> Option<String>
     if matcher::names().contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
         return Some(format!("`{word}` is a matcher: write `retry_on = [{word}{call}]`"));
     }
-    let of_breaker = BREAKER.iter().find(|setting| setting.name() == word);
+    let setting = word.strip_prefix("breaker_").unwrap_or(word);
+    let of_breaker = BREAKER.iter().find(|known| known.name() == setting);
     if let (Syntax::Attribute, Some(setting)) = (syntax, of_breaker) {
         let value = written(value);
         let value = if value.is_empty() { setting.example } else { &value };
         return Some(format!(
             "`{word}` is a setting of a breaker: set it where the breaker is declared, or write \
-             `breaker({word} = {value})` for one of this function alone"
+             `breaker({} = {value})` for one of this function alone",
+            setting.name()
         ));
     }
     if of_breaker.is_some()

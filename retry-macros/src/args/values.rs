@@ -109,6 +109,11 @@ fn settings_elsewhere(input: ParseStream) -> Option<TokenStream> {
 }
 
 pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
+    if option.input.peek(token::Paren) {
+        let message = "a quota is shared: declare `static OUTBOUND: RetryQuota = \
+                       RetryQuota::new(\"outbound\", QuotaConfig::new());`, and write `quota = OUTBOUND`";
+        return Err(error(option.name, message));
+    }
     option.expr().map(without_reference)
 }
 
@@ -175,7 +180,8 @@ pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Resul
     args.waits_for_breaker = option.word(
         &[("wait", true), ("give_up", false)],
         "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \
-         `wait`, which waits until the breaker admits it",
+         `wait`, which waits until the breaker admits it; `on_failure = fallback(f)` returns a value \
+         in place of the error",
     )?;
     if option.input.peek(token::Paren) {
         let message = "`wait` takes no time: bound the wait with `deadline` or `max_elapsed`";
@@ -240,13 +246,16 @@ pub(super) fn krate(option: &mut Reading<'_>) -> syn::Result<Path> {
 /// Parses the names of arguments, of `clone` or `carry`.
 pub(super) fn argument_names(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
     let Reading { name, example, input, .. } = option;
-    let which = if *name == "clone" {
-        "that the body consumes or changes"
+    let (which, more) = if *name == "clone" {
+        (
+            "that the body consumes or changes",
+            "; a field is cloned in the body: `self.body.clone()`",
+        )
     } else {
-        "declared `mut` that the next attempt goes on with"
+        ("declared `mut` that the next attempt goes on with", "")
     };
     let message =
-        format!("`{name}` takes the names of the arguments {which}, as in `{name}{example}`");
+        format!("`{name}` takes the names of the arguments {which}, as in `{name}{example}`{more}");
     let content = grammar::parentheses(input).ok_or_else(|| error(*name, &message))?;
     let names = content.parse_terminated(Ident::parse_any, Token![,]);
     let names = names.map_err(|wrong| syn::Error::new(wrong.span(), message))?;

@@ -214,15 +214,8 @@ impl Expansion<'_> {
     /// Returns whether the breaker, the quota or `cancel` may borrow from `self` for the whole
     /// call.
     pub(super) fn borrows_self(&self) -> bool {
-        let breaker = match &self.args.breaker {
-            Some(Breaker::Shared(breaker)) => Some(breaker),
-            _ => None,
-        };
-        breaker
-            .into_iter()
-            .chain(&self.args.quota)
-            .chain(&self.args.cancel)
-            .any(|lender| mentions(lender.to_token_stream(), &is_self))
+        let is_self = |word: &str| matches!(word, "self" | "__self");
+        self.args.lent().any(|(_, lender)| mentions(lender.to_token_stream(), &is_self))
     }
 
     /// Returns whether `cancel` may borrow from this argument for the whole call.
@@ -258,11 +251,6 @@ impl Expansion<'_> {
     fn is_owned(&self, lender: &Expr) -> bool {
         cfg!(feature = "testing") && self.scope.is_mentioned(lender.to_token_stream())
     }
-}
-
-/// `self`, or `__self`, as `#[async_trait]` writes it.
-fn is_self(word: &str) -> bool {
-    matches!(word, "self" | "__self")
 }
 
 /// The way in which the expansion refers to a breaker or a quota.

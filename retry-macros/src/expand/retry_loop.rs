@@ -244,8 +244,6 @@ impl Expansion<'_> {
     /// Writes the statements before the loop, shared by all attempts.
     fn before(&self) -> TokenStream {
         let mut before = self.args.policy.locals.clone();
-        // The error of the body follows from the function that maps it, and is reported after it.
-        before.extend(self.error_map("check", true).map(|check| quote!(#check;)));
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
@@ -440,6 +438,13 @@ impl Expansion<'_> {
 
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
         let declared = &self.declared;
+        let hidden = self.hidden_failure.as_ref().map(|warning| {
+            quote!(if false {
+                #[allow(unused_imports)]
+                use __retry::AnyOutcome as _;
+                __retry::OutcomeOf(&outcome).#warning();
+            })
+        });
         if self.returns_retry_error() {
             // Input: an attempt's error or value. Output: the failures among them.
             let guard = self.ok_condition(&quote!(&value)).map(|retried| {
@@ -455,6 +460,7 @@ impl Expansion<'_> {
                     }
                     outcome => outcome,
                 };
+                #hidden
             };
         }
         let wrapped = self.wrapped();
@@ -464,6 +470,7 @@ impl Expansion<'_> {
         quote! {
             let outcome: #declared = #attempt;
             #infer
+            #hidden
             #wrapped
         }
     }

@@ -19,8 +19,8 @@ pub(crate) fn consumed(
     may_move: &dyn Fn(&Ident, bool) -> bool,
     found: &mut dyn FnMut(TokenStream),
 ) {
-    // Inner items have names of their own, and `#[instrument]` moves more than the body does.
-    const OTHER: [&str; 4] = ["fn", "use", "macro_rules", "__tracing_instrument_future"];
+    // Inner items have names of their own.
+    const OTHER: [&str; 3] = ["fn", "use", "macro_rules"];
     if mentions(body.clone(), &|word| OTHER.contains(&word)) {
         return;
     }
@@ -132,7 +132,7 @@ fn captured(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
 
 /// Macros that bind no names.
 const MACROS: &str = "anyhow assert assert_eq bail debug debug_assert ensure eprintln error format \
-     info panic println trace unreachable vec warn write writeln dbg";
+     info panic println span trace unreachable vec warn write writeln dbg";
 
 /// Returns whether a pattern or a macro in the body may bind the name.
 pub(crate) fn binds(tokens: TokenStream, name: &str) -> bool {

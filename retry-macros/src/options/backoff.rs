@@ -133,7 +133,8 @@ pub(crate) fn read(
     let curve = NAMES.into_iter().find(|name| word.trim_matches([' ', '"']).starts_with(name));
     if let (Some(curve), false) = (curve, input.peek(Ident::peek_any) && !input.peek2(Token![::])) {
         let curve = if matches!(curve, "linear" | "custom") { "exponential" } else { curve };
-        let message = format!("a curve is a word: write one such as `backoff = {curve}`");
+        let message =
+            format!("a curve is a word without quotes: write one such as `backoff = {curve}`");
         return Err(error(tokens, message));
     }
     let name = grammar::name(input, "expected the name of a curve, such as `exponential`")?;

@@ -112,7 +112,8 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
     }
     for binding in &bindings {
         let is_named = named().any(|name| binding.name == *name);
-        if !is_named && binding.may_change(&function.sig.generics) {
+        let is_shared_mut = args.hedges() && binding.is_mut_reference();
+        if is_shared_mut || !is_named && binding.may_change(&function.sig.generics) {
             shared(binding, args.hedges(), errors);
         }
         if !is_named
@@ -160,29 +161,25 @@ fn shared(binding: &Binding<'_>, is_hedged: bool, errors: &mut Errors) {
         "take a reference, or create it in the body".to_owned()
     } else if binding.by_ref {
         format!("write `mut {name}` and `clone({name})`, {each}")
+    } else if binding.is_mut_reference() && is_hedged {
+        "take a shared reference".to_owned()
     } else if binding.is_mut_reference() {
         format!("begin the body with `let mut {name} = &mut *{name};`, {each}")
     } else {
         format!("write `clone({name})`, {each}")
     };
-    if !is_hedged {
-        errors.at(
-            name,
-            format_args!(
-                "an attempt that changes `{name}` would leave it changed for the next one: \
-                 {clone}, or `carry({name})` if the next one is to go on with what is left"
-            ),
-        );
-    } else if !binding.is_mut_reference() {
-        // A `&mut` reference is a mistake of its own.
-        errors.at(
-            name,
-            format_args!(
-                "attempts of `hedge` run at once and share `{name}`, so that none of them may \
-                 change it: {clone}"
-            ),
-        );
-    }
+    let message = if is_hedged {
+        format!(
+            "attempts of `hedge` run at once and share `{name}`, so that none of them may change it: \
+             {clone}"
+        )
+    } else {
+        format!(
+            "an attempt that changes `{name}` would leave it changed for the next one: {clone}, or \
+             `carry({name})` if the next one is to go on with what is left"
+        )
+    };
+    errors.at(name, message);
 }
 
 /// Reports names in `clone` that are no arguments, or cannot be consumed.

@@ -16,7 +16,7 @@ pub(crate) fn token_text(tokens: &impl ToTokens) -> String {
         .replace(" :: ", "::")
         .replace(" . ", ".")
         .replace("& ", "&")
-        .replace("! (", "!(")
+        .replace("! ", "!")
         // A turbofish.
         .replace("::< ", "::<")
         .replace(" > ()", ">()")

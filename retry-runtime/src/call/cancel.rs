@@ -27,7 +27,8 @@ pin_project_lite::pin_project! {
     message = "`cancel` takes a future, which ends the call once it is ready, not a `{Self}`",
     label = "this is not a future",
     note = "of a `CancellationToken`, this is `stop.cancelled()`; of a `Notify`, `stop.notified()`",
-    note = "of a flag that other code sets, make one of these"
+    note = "of a `watch::Receiver<bool>`, `async {{ let _ = stop.clone().wait_for(|stop| *stop).await; }}`; of another \
+            flag that other code sets, make one of these"
 )]
 pub trait CancelSignal: Future {}
 

@@ -65,77 +65,69 @@ impl<E: PartialEq> PartialEq for GivenUp<E> {
 impl<E: Eq> Eq for GivenUp<E> {}
 
 impl<E> RetryError<E> {
-    /// Returns why the call was given up.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Reason, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1));
-    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
-    /// assert_eq!(error.reason(), Reason::Attempts);
-    /// ```
-    pub fn reason(&self) -> Reason {
-        self.0.ended.reason
-    }
+    retry_rules::accessors! {
+        /// Returns why the call was given up.
+        ///
+        /// ```
+        /// # use retry_runtime::{Policy, Reason, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1));
+        /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+        /// assert_eq!(error.reason(), Reason::Attempts);
+        /// ```
+        pub fn reason(&self) -> Reason { 0.ended.reason }
 
-    /// Returns how many attempts were made; 0 if a breaker rejected the first, or the call was
-    /// cancelled before it.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(4).initial_delay(Duration::from_millis(1)));
-    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
-    /// assert_eq!(error.attempts(), 4);
-    /// ```
-    pub fn attempts(&self) -> u32 {
-        self.0.ended.attempts
-    }
+        /// Returns how many attempts were made; 0 if a breaker rejected the first, or the call was
+        /// cancelled before it.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_runtime::{Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(4).initial_delay(Duration::from_millis(1)));
+        /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+        /// assert_eq!(error.attempts(), 4);
+        /// ```
+        pub fn attempts(&self) -> u32 { 0.ended.attempts }
 
-    /// Returns the sum of the waits between the attempts. A wait that was cancelled counts as far as
-    /// it lasted.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_runtime::{Policy, Retrier};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// let error = Retrier::new(Policy::new()).run(|| async { Err::<(), _>("busy") }).await.unwrap_err();
-    /// assert_eq!(error.waited(), Duration::from_secs(3));
-    /// # }
-    /// ```
-    pub fn waited(&self) -> Duration {
-        self.0.ended.waited
-    }
+        /// Returns the sum of the waits between the attempts. A wait that was cancelled counts as far as
+        /// it lasted.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_runtime::{Policy, Retrier};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// let error = Retrier::new(Policy::new()).run(|| async { Err::<(), _>("busy") }).await.unwrap_err();
+        /// assert_eq!(error.waited(), Duration::from_secs(3));
+        /// # }
+        /// ```
+        pub fn waited(&self) -> Duration { 0.ended.waited }
 
-    /// Returns the wait that the server asked for with the last failure, if it is above zero. It
-    /// does not depend on the reason. If the breaker holds all calls, it is the rest of the hold.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use retry_runtime::{Policy, Reason, Retrier};
-    ///
-    /// let retrier = Retrier::new(Policy::new().max_retry_after(Duration::from_secs(600)))
-    ///     .retry_after(|_: &&str| Some(Duration::from_secs(7_200)));
-    /// let error = retrier.run_sync(|| Err::<(), _>("come back later")).unwrap_err();
-    /// assert_eq!((error.reason(), error.attempts()), (Reason::RetryAfter, 1));
-    /// assert_eq!(error.retry_after(), Some(Duration::from_secs(7_200)));
-    /// ```
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.0.ended.asked
-    }
+        /// Returns the wait that the server asked for with the last failure, if it is above zero. It
+        /// does not depend on the reason. If the breaker holds all calls, it is the rest of the hold.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// use retry_runtime::{Policy, Reason, Retrier};
+        ///
+        /// let retrier = Retrier::new(Policy::new().max_retry_after(Duration::from_secs(600)))
+        ///     .retry_after(|_: &&str| Some(Duration::from_secs(7_200)));
+        /// let error = retrier.run_sync(|| Err::<(), _>("come back later")).unwrap_err();
+        /// assert_eq!((error.reason(), error.attempts()), (Reason::RetryAfter, 1));
+        /// assert_eq!(error.retry_after(), Some(Duration::from_secs(7_200)));
+        /// ```
+        pub fn retry_after(&self) -> Option<Duration> { 0.ended.asked }
 
-    /// Returns the last error, or `None` if there was none: see
-    /// [`interrupted`](Self::interrupted).
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1));
-    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
-    /// assert_eq!(error.last(), Some(&"busy"));
-    /// ```
-    pub fn last(&self) -> Option<&E> {
-        self.0.last.as_result().ok()
+        /// Returns the last error, or `None` if there was none: see
+        /// [`interrupted`](Self::interrupted).
+        ///
+        /// ```
+        /// # use retry_runtime::{Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1));
+        /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+        /// assert_eq!(error.last(), Some(&"busy"));
+        /// ```
+        pub fn last(&self) -> Option<&E> { 0.last.as_result().ok() }
     }
 
     /// Returns the last error, by value.
@@ -254,51 +246,49 @@ impl<E> RetryError<E> {
         Box::new(self.erased())
     }
 
-    /// Returns how the last attempt ended if it had no error: what cut it off, or that it
-    /// returned a value.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_runtime::{Interrupted, Policy, Retrier};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// let policy = Policy::new().attempts(1).timeout(Duration::from_secs(2));
-    /// let retrier = Retrier::new(policy);
-    /// let error = retrier.run(|| core::future::pending::<Result<(), String>>()).await.unwrap_err();
-    /// assert!(matches!(error.interrupted(), Some(Interrupted::Timeout { .. })));
-    /// assert_eq!(error.last(), None);
-    /// # }
-    /// ```
-    pub fn interrupted(&self) -> Option<&Interrupted> {
-        self.0.last.as_result().err()
-    }
+    retry_rules::accessors! {
+        /// Returns how the last attempt ended if it had no error: what cut it off, or that it
+        /// returned a value.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_runtime::{Interrupted, Policy, Retrier};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// let policy = Policy::new().attempts(1).timeout(Duration::from_secs(2));
+        /// let retrier = Retrier::new(policy);
+        /// let error = retrier.run(|| core::future::pending::<Result<(), String>>()).await.unwrap_err();
+        /// assert!(matches!(error.interrupted(), Some(Interrupted::Timeout { .. })));
+        /// assert_eq!(error.last(), None);
+        /// # }
+        /// ```
+        pub fn interrupted(&self) -> Option<&Interrupted> { 0.last.as_result().err() }
 
-    /// Returns the last failures of the call, the oldest first: as many as `history = n` keeps, or
-    /// none without it.
-    ///
-    /// Each attempt that ended with a failure counts, also a hedge that failed while another
-    /// attempt ran. Attempts that a breaker rejected do not. The last failure is included; what
-    /// comes before a [reset](crate::Attempt::reset) stays. If the deadline cut off the last
-    /// attempt, that is the last entry, and [`last`](Self::last) returns the error of the entry
-    /// before it.
-    ///
-    #[cfg_attr(feature = "macros", doc = "```")]
-    #[cfg_attr(not(feature = "macros"), doc = "```ignore")]
-    /// use retry_runtime::{RetryError, retry};
-    ///
-    /// #[retry(attempts = 3, history = 2)]
-    /// async fn fetch(replicas: &mut Vec<&'static str>) -> Result<u32, RetryError<String>> {
-    ///     Err(format!("{} is down", replicas.pop().unwrap_or("the last one")))
-    /// }
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// let error = fetch(&mut vec!["c", "b", "a"]).await.unwrap_err();
-    /// let texts: Vec<_> = error.history().iter().map(ToString::to_string).collect();
-    /// assert_eq!(texts, ["attempt 2: b is down", "attempt 3: c is down"]);
-    /// # }
-    /// ```
-    pub fn history(&self) -> &[PastFailure] {
-        &self.0.history
+        /// Returns the last failures of the call, the oldest first: as many as `history = n` keeps, or
+        /// none without it.
+        ///
+        /// Each attempt that ended with a failure counts, also a hedge that failed while another
+        /// attempt ran. Attempts that a breaker rejected do not. The last failure is included; what
+        /// comes before a [reset](crate::Attempt::reset) stays. If the deadline cut off the last
+        /// attempt, that is the last entry, and [`last`](Self::last) returns the error of the entry
+        /// before it.
+        ///
+        #[cfg_attr(feature = "macros", doc = "```")]
+        #[cfg_attr(not(feature = "macros"), doc = "```ignore")]
+        /// use retry_runtime::{RetryError, retry};
+        ///
+        /// #[retry(attempts = 3, history = 2)]
+        /// async fn fetch(replicas: &mut Vec<&'static str>) -> Result<u32, RetryError<String>> {
+        ///     Err(format!("{} is down", replicas.pop().unwrap_or("the last one")))
+        /// }
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// let error = fetch(&mut vec!["c", "b", "a"]).await.unwrap_err();
+        /// let texts: Vec<_> = error.history().iter().map(ToString::to_string).collect();
+        /// assert_eq!(texts, ["attempt 2: b is down", "attempt 3: c is down"]);
+        /// # }
+        /// ```
+        pub fn history(&self) -> &[PastFailure] { &0.history }
     }
 
     /// Creates the error of a call that has ended.
@@ -405,8 +395,8 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
     label = "return `Result<…, retry_runtime::RetryError<{E}>>`; or, if this is your own type, \
              implement `From<retry_runtime::Interrupted>` for it",
     note = "a `RetryError` also holds the reason and the number of attempts, and its `into_last()` is \
-            an `Option<{E}>`; a type that is `From<RetryError<{E}>>` is returned with `map_error = \
-            |error: retry_runtime::RetryError<{E}>| error.into()`",
+            an `Option<{E}>`; a type that is `From<RetryError<X>>`, for the error `X` of its body, is \
+            returned with `map_error = |error: retry_runtime::RetryError<X>| error.into()`",
     note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can represent it \
             already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
             of that client, `http::StatusCode` with the feature `http`, and a type parameter with \

@@ -33,10 +33,9 @@ methods_elsewhere! {
 
 methods_elsewhere! {
     (impl<E> crate::RetryError<E>)
-    error() | inner() | into_inner() | kind()
+    // Not `is_timeout`, `status` or `kind`, which a program may add by a trait of its own.
+    error() | inner() | into_inner()
         => "write `last()`, the last error of the body if there is one, `into_last()` or `into_error()`"
-    is_timeout() | is_permanent() | is_exhausted() | is_circuit_open() | is_open() | is_rejected()
-        => "write `reason() == Reason::CircuitOpen`, or another reason"
     // The compiler also shows the last line.
 }
 

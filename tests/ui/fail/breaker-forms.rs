@@ -200,4 +200,36 @@ mod when_open_without_breaker {
     }
 }
 
+mod breaker_of_the_body {
+    use std::sync::Arc;
+
+    use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
+
+    #[retry(attempts = 4, breaker = db)]
+    async fn of_each_call() -> Result<u32, RetryError<std::io::Error>> {
+        let db = CircuitBreaker::new("db", BreakerConfig::new());
+        Ok(u32::from(db.is_open()))
+    }
+
+    #[retry(attempts = 4, quota = outbound.clone())]
+    async fn of_each_attempt() -> Result<u32, std::io::Error> {
+        let mut outbound = Arc::new(RetryQuota::new("outbound", QuotaConfig::new()));
+        Ok(7)
+    }
+}
+
+mod breaker_settings_beside_it {
+    use retry_runtime::{RetryError, retry};
+
+    #[retry(breaker_timeout = "30s")]
+    async fn prefixed() -> Result<u32, RetryError<std::io::Error>> {
+        Ok(7)
+    }
+
+    #[retry(breaker(trip_after = 5, wibble = 3, ready_to_trip = is_bad))]
+    async fn of_other_libraries() -> Result<u32, RetryError<std::io::Error>> {
+        Ok(7)
+    }
+}
+
 fn main() {}

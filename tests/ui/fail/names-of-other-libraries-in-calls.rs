@@ -71,7 +71,7 @@ mod retriers {
         let closure = || async { Err::<u32, _>("busy") };
         let value = Retrier::new(policy).execute(closure).await;
         let error = fetch().await.unwrap_err();
-        if error.is_circuit_open() {
+        if error.reason() == Reason::CircuitOpen {
             println!("{:?} {value:?}", error.into_inner());
         }
     }
@@ -83,13 +83,8 @@ mod retriers {
     // cured 13: with_jitter() => {}
     // cured 15/1: execute(closure).await => {}
     // cured 15/2: by hand
-    // cured 17/1: is_circuit_open() => {}
-    // cured 17/2: by hand
-    // cured 17/3: by hand
-    // cured 17/4: by hand
     // cured 18: into_inner() => {}
     // remains: write `run(closure).await`
-    // remains: write `reason() == Reason::CircuitOpen`
 }
 
 fn main() {}

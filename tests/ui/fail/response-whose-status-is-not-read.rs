@@ -10,24 +10,39 @@ mod reqwest {
 
     pub struct Response;
 
-    pub async fn send() -> Result<Response, Error> {
-        Ok(Response)
+    pub struct Request;
+
+    impl Request {
+        pub async fn send(self) -> Result<Response, Error> {
+            Ok(Response)
+        }
     }
 }
 
 #[retry(retry_on = [when(|_| true), server_error], classify = |_| None)]
 async fn fetch() -> Result<reqwest::Response, reqwest::Error> {
-    reqwest::send().await
+    reqwest::Request.send().await
 }
 
-fn check(response: reqwest::Response) -> Result<reqwest::Response, reqwest::Error> {
+#[retry(retry_on = [when(|_| true), rate_limit], classify = |_| None)]
+async fn fetch_ok() -> Result<reqwest::Response, reqwest::Error> {
+    let request = reqwest::Request;
+    Ok(request.send().await?)
+}
+
+fn vetted(response: reqwest::Response) -> Result<reqwest::Response, reqwest::Error> {
     Ok(response)
 }
 
-/// As by `http::check`.
+/// What another function makes of the response is not known.
 #[retry(retry_on = [when(|_| true), server_error], classify = |_| None)]
 async fn checked() -> Result<reqwest::Response, reqwest::Error> {
-    reqwest::send().await.and_then(check)
+    reqwest::Request.send().await.and_then(vetted)
+}
+
+#[retry(retry_on = [when(|_| true), server_error], classify = |_| None)]
+async fn checked_in_ok() -> Result<reqwest::Response, reqwest::Error> {
+    Ok(vetted(reqwest::Request.send().await?)?)
 }
 
 fn main() {}

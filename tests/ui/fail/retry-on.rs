@@ -270,4 +270,20 @@ mod retry_on_what_is_no_matcher {
     // cured 22: |error| error.is_transient() => [{}]
 }
 
+mod retry_on_a_condition {
+    use std::io;
+
+    use retry_runtime::retry;
+
+    #[retry(attempts = 4, retry_on = [when(error.kind() == io::ErrorKind::TimedOut)])]
+    async fn compared() -> io::Result<u32> {
+        Ok(7)
+    }
+
+    #[retry(attempts = 4, retry_on = [when(!error.to_string().is_empty())])]
+    async fn negated() -> io::Result<u32> {
+        Ok(7)
+    }
+}
+
 fn main() {}

@@ -39,7 +39,7 @@ impl CircuitBreaker {
     /// # DB.state();
     /// ```
     #[track_caller]
-    pub const fn new(name: &'static str /* made at runtime: `CircuitBreaker::named` */, config: BreakerConfig /* such as `BreakerConfig::new().failure_threshold(5)` */) -> Self {
+    pub const fn new(name: &'static str /* or `named(name, …)` */, config: BreakerConfig /* `BreakerConfig::new().timeout(…)` */) -> Self {
         if let Err(invalid) = config.validate() {
             const_panic(invalid)
         }

@@ -23,13 +23,17 @@ impl CircuitBreaker {
     ///
     /// # Errors
     /// The error of `f`, or, if the call was not admitted, an [`Interrupted`] converted to `E`.
-    pub fn call<T, E, R>(&self, f: impl FnOnce() -> R) -> Result<T, E>
+    pub fn call<T, E, R>(&self, f: impl FnOnce() -> R) -> R
     where
         R: SyncResult<Value = T, Error = E>, // async: `call_async(|| …).await`
         E: From<Interrupted> + Display,
     {
-        let permit = self.try_acquire().map_err(Interrupted::from)?;
-        settled(permit, f().result(Seal))
+        let result = match self.try_acquire() {
+            Ok(permit) => settled(permit, f().result(Seal)),
+            Err(rejected) => Err(Interrupted::from(rejected).into()),
+        };
+        // Of the closure's own type: one of another type is reported once, and not for `.await` too.
+        R::from(result)
     }
 
     /// Calls `f` and awaits its future if the breaker admits the call; an `Err` counts as a

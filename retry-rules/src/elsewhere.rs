@@ -63,7 +63,7 @@ settings_elsewhere! {
     sliding_window_size window_size closed_len buckets rolling_window_size
         => "window_calls", "write `window_calls(100)`, or `window_time(Duration::from_secs(60))`"
     sampling_duration window sliding_window rolling_window interval window_duration time_window
-        sliding_window_duration sampling_period
+        sliding_window_duration sampling_period within period
         => "window_time", "write `window_time(Duration::from_secs(60))`, or `window_calls(100)`"
     minimum_throughput minimum_number_of_calls min_calls min_requests minimum_requests min_throughput
         request_volume_threshold volume_threshold minimum_number_of_requests
@@ -85,6 +85,7 @@ settings_elsewhere! {
         => "half_open_requests", "write `half_open_requests(3)`"
     successes consecutive_successes required_successes close_after success_count
         => "success_threshold", "write `success_threshold(3)`"
+    enabled disabled dry_run => "observe_only = true", "write `observe_only()`"
     // The compiler also shows the last line.
 }
 
@@ -109,5 +110,8 @@ methods_elsewhere! {
     with_jitter() | jittered() => "write `jitter(Jitter::Full)`"
     delay(delay) | base_delay(delay) | min_delay(delay) | with_min_delay(delay) | interval(delay)
         => "write `initial_delay(Duration::from_millis(100))`"
+    max_interval(delay) | max_backoff(delay) | cap(delay) => "write `max_delay(Duration::from_secs(30))`"
+    factor(base) | with_factor(base) | multiplier(base) | with_multiplier(base)
+        => "write `backoff(Backoff::Exponential {{ base: 2.0 }})`"
     // The compiler also shows the last line.
 }

@@ -133,6 +133,19 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
 ];
 
+/// Settings of breakers for which there is none: what to write, in a sentence.
+pub const BREAKER_ADVICE: &[ForeignName] = &[
+    (
+        "onstatechange ontransition onopen onopened onclose onclosed onhalfopen onbreak onreset listener",
+        "a listener is added to a breaker that is a `static`: `DB.on_transition(listener)`, with \
+         `breaker = DB`",
+    ),
+    (
+        "automatictransitionfromopentohalfopenenabled autoreset",
+        "remove it, because the first call after the open time is a probe",
+    ),
+];
+
 /// Settings of a curve.
 pub const BACKOFF: &[ForeignName] = &[
     ("factor exponentialbase ratio growth", "base"),
@@ -324,7 +337,7 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), all);
         }
-        for (names, _) in [RETRY, RETRY_ADVICE, VALUES].concat() {
+        for (names, _) in [RETRY, RETRY_ADVICE, BREAKER_ADVICE, VALUES].concat() {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }

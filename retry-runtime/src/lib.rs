@@ -364,6 +364,9 @@ names_elsewhere! {
     CircuitBreakerConfig | CircuitBreakerBuilder | CircuitBreakerOptions = BreakerConfig,
         "write `retry_runtime::BreakerConfig`";
     Breaker | Recloser = CircuitBreaker, "write `retry_runtime::CircuitBreaker`";
+    BreakerState | CircuitState | CircuitBreakerState = State, "write `retry_runtime::State`";
+    BreakerError | CircuitBreakerError | CircuitError = Interrupted,
+        "write `retry_runtime::Interrupted`, which `Interrupted::find_in(&error)` finds in an error";
     circuit_breaker = CircuitBreaker, "write `#[retry(breaker = DB)]` above a function";
     RetryBudget | TokenBucket = RetryQuota, "write `retry_runtime::RetryQuota`";
 }

@@ -80,7 +80,7 @@ pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
         ));
     }
     if let Some(settings) = settings_elsewhere(option.input) {
-        let settings = short_text(&settings);
+        let settings = short_text(&settings).replace(": ", " = ");
         let message = format!(
             "a shared breaker is configured where it is declared: for an inline one of this function \
              alone, write `breaker({settings})`"
@@ -105,7 +105,8 @@ fn settings_elsewhere(input: ParseStream) -> Option<TokenStream> {
     })?;
     let inside: Vec<_> = group.stream().into_iter().collect();
     let is_elsewhere = input.peek(Token![=]) || group.delimiter() != Delimiter::Parenthesis;
-    (is_elsewhere && is_punct(inside.get(1), '=')).then(|| group.stream())
+    (is_elsewhere && ['=', ':'].iter().any(|mark| is_punct(inside.get(1), *mark)))
+        .then(|| group.stream())
 }
 
 pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {

@@ -79,7 +79,11 @@ fn read(
             );
             return Err(error(name, message));
         }
-        return Err(unknown_option(what, &name, input, &names, others));
+        let advice = foreign_names::cures(&word, "", foreign_names::BREAKER_ADVICE).next();
+        return Err(match advice {
+            Some(advice) => error(name, format!("unknown breaker setting `{word}`: {advice}")),
+            None => unknown_option(what, &name, input, &names, others),
+        });
     };
     if let Some(first) = settings.entry(option.field) {
         return Err(set_twice(&first.name, &name));

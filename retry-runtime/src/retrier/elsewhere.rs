@@ -25,6 +25,12 @@ methods_elsewhere! {
 }
 
 methods_elsewhere! {
+    (impl crate::State)
+    is_open() | is_closed() | is_half_open() => "write a comparison, as in `DB.state() == State::Open`"
+    // The compiler also shows the last line.
+}
+
+methods_elsewhere! {
     (impl<K> crate::Breakers<K>)
     get(key) | get_or_create(key) | get_or_insert(key) | entry(key) | breaker(key) | for_key(key)
         => "write `of(key)`, which creates the breaker of a new key"
@@ -56,5 +62,10 @@ methods_elsewhere! {
     (impl<D, V> crate::Retrier<D, V>)
     execute(call) | call(call) | retry(call) | spawn(call) | run_async(call)
         => "write `run(closure).await`, or `run_sync(closure)`"
+    attempts(attempts) | max_attempts(attempts) | max_retries(retries) | backoff(backoff) | delay(delay)
+        | timeout(timeout) | jitter(jitter)
+        => "the policy has the numbers and the times: `Retrier::new(Policy::new().attempts(4))`"
+    retry_if(condition) | filter(condition) => "write `when(condition)`"
+    notify(listener) | on_error(listener) => "write `on_retry(listener)`"
     // The compiler also shows the last line.
 }

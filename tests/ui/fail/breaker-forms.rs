@@ -218,6 +218,15 @@ mod breaker_of_the_body {
     }
 }
 
+mod breaker_settings_in_braces {
+    use retry_runtime::{RetryError, retry};
+
+    #[retry(breaker { failure_threshold: 5, timeout: "5s" })]
+    async fn fetch() -> Result<u32, RetryError<std::io::Error>> {
+        Ok(7)
+    }
+}
+
 mod breaker_settings_beside_it {
     use retry_runtime::{RetryError, retry};
 
@@ -226,7 +235,7 @@ mod breaker_settings_beside_it {
         Ok(7)
     }
 
-    #[retry(breaker(trip_after = 5, wibble = 3, ready_to_trip = is_bad))]
+    #[retry(breaker(trip_after = 5, wibble = 3, ready_to_trip = is_bad, on_state_change = log))]
     async fn of_other_libraries() -> Result<u32, RetryError<std::io::Error>> {
         Ok(7)
     }

@@ -15,7 +15,7 @@ static DB: CircuitBreaker = CircuitBreaker::new("db", CircuitBreakerConfig::new(
 
 mod strategies {
     use retry_runtime::{ExponentialBackoff, FixedInterval};
-    use retry_runtime::{BackoffType, BlockingRetryable, Retry, RetryIf, circuit_breaker, retry_fn};
+    use retry_runtime::{BackoffType, BlockingRetryable, BreakerState, CircuitBreakerError, Retry, RetryIf, circuit_breaker, retry_fn};
 }
 
 fn main() {}

@@ -95,8 +95,8 @@ impl ItemPath {
     /// The default path, for an input that is written here.
     pub(super) fn each(input: SourceSpan) -> Option<Self> {
         let path = JsonPath::parse(EACH).ok()?;
-        let segments = segments(EACH, |_| input);
-        Some(Self { path, text: EACH.to_owned(), segments, is_written: false })
+        let segment = Segment { range: 1..EACH.len(), span: input, kind: PathKind::Any };
+        Some(Self { path, text: EACH.to_owned(), segments: vec![segment], is_written: false })
     }
 
     /// The path as written.

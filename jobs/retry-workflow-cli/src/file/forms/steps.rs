@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use retry_rules::file::{Keys as _, first_name};
 use retry_rules::suggest::shortened;
 use retry_runtime::file::{Draft, Span};
@@ -65,10 +65,7 @@ pub(super) const REJECTED: [(&[&str], &str); 4] = [
     ),
 ];
 
-// Compiling a pattern with classes of Unicode takes longer than reading a file. So a text is first
-// searched for what every match has.
-
-/// The most obvious ways to pass a value to a shell as code. Each has "sh".
+/// The most obvious ways to pass a value to a shell as code. Each has "|" or "xargs".
 static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     let shell = r"(?:/\S*/)?(?:ba|da|k|z)?sh";
     let pattern = format!(
@@ -77,12 +74,13 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a pattern of ours")
 });
 
-/// A value in the code that a program passes to a shell.
+/// A value in the code that a program passes to a shell. Each has "flock" or "script".
 static TAKES_CODE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b(?:flock|script)\b[^|;&\n]*\s-\w*c\b[^|;&\n]*\$\{").expect("a pattern of ours")
+    Regex::new(r"\b(?:flock|script)\b[^|;&\n]*\s-[a-zA-Z]*c\b[^|;&\n]*\$\{")
+        .expect("a pattern of ours")
 });
 
-/// A pipe into a program that always succeeds, at the end of a script or before `&&`.
+/// A pipe into a program that always succeeds, at the end of a script or before `&&`. Each has "|".
 static HIDES_FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"[^|]\|&?\s*(tee|ts|logger|cat)\b[^|;&\n]*(?:&&|\s*$)").expect("a pattern of ours")
 });
@@ -96,6 +94,12 @@ static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 const SIGNS: [&str; 4] = ["$item.", "$map.", "$.", "{{"];
+
+/// Finds a pattern in a text that has one of the signs that each match has: compiling a pattern takes
+/// longer than reading a file.
+fn find<'t>(pattern: &LazyLock<Regex>, signs: &[&str], text: &'t str) -> Option<Captures<'t>> {
+    signs.iter().any(|sign| text.contains(sign)).then(|| pattern.captures(text))?
+}
 
 const ENDLESS: &str = "this step cannot be postponed, so failures that use up no attempt may never \
                        end: add a `max_elapsed`, or a `retry_budget` and waits longer than 0s";
@@ -534,14 +538,9 @@ impl Forms<'_> {
 
     /// Hints at what stays as it is written, or is a variable of the shell.
     fn hint_at_other_placeholders(&mut self, node: &Node, text: &str) {
-        if !SIGNS.iter().any(|sign| text.contains(sign)) {
-            return;
-        }
-        let Some(found) = OTHER_PLACEHOLDERS.captures(text) else { return };
-        let (Some(whole), Some(field)) = (found.get(0), found.iter().skip(1).flatten().next())
-        else {
-            return;
-        };
+        let Some(found) = find(&OTHER_PLACEHOLDERS, &SIGNS, text) else { return };
+        let Some(field) = found.iter().skip(1).flatten().next() else { return };
+        let whole = found.get_match();
         let (written, field) = (whole.as_str(), field.as_str());
         let message = if written.starts_with('$') && !written.starts_with("$.") {
             let (variable, rest) = field.split_at(field.find('.').unwrap_or(field.len()));
@@ -582,15 +581,17 @@ impl Forms<'_> {
             self.hints.push(Mistake::at(span, message));
         };
         if !script.values.is_empty() {
-            if let Some(shell) = INTO_A_SHELL.find(text).filter(|_| text.contains("sh")) {
+            if let Some(found) = find(&INTO_A_SHELL, &["|", "xargs"], text) {
+                let shell = found.get_match();
                 let at = shell.start() + shell.as_str().find('|').unwrap_or(0);
                 hint(at, "|", PIPED);
             }
-            if let Some(code) = TAKES_CODE.find(text) {
+            if let Some(found) = find(&TAKES_CODE, &["flock", "script"], text) {
+                let code = found.get_match();
                 hint(code.start(), code.as_str(), PASSED_TO_A_SHELL);
             }
         }
-        if let Some(program) = HIDES_FAILURE.captures(text).and_then(|pipe| pipe.get(1))
+        if let Some(program) = find(&HIDES_FAILURE, &["|"], text).and_then(|pipe| pipe.get(1))
             && !text.contains("pipefail")
         {
             let name = program.as_str();

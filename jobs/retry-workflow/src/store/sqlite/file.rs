@@ -310,16 +310,18 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     if layout == 0 && options.must_exist {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
-    if layout < options.layout.version() {
-        add_steps(path, connection, options.layout)?;
-    }
     let synchronous = match options.synchronous {
         Synchronous::Normal => "NORMAL",
         Synchronous::Full => "FULL",
     };
-    write_ahead(connection, options.patience.at_a_time()).map_err(named)?;
+    // Before the layout: its tables are then written once, and not also to a rollback journal.
+    write_ahead(connection, options.patience.at_a_time())
+        .and_then(|()| connection.pragma_update(None, "synchronous", synchronous))
+        .map_err(named)?;
+    if layout < options.layout.version() {
+        add_steps(path, connection, options.layout)?;
+    }
     let set = || {
-        connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "cache_size", -CACHE)?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_AFTER)?;
         connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
@@ -338,8 +340,6 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
 /// Migrates a store, or an empty file, to the last layout, as a whole or not at all.
 fn add_steps(path: &Path, connection: &mut Connection, known: &Layout) -> StoreResult<()> {
     let named = |error| sqlite_error::store_error(path, &error);
-    // Has no effect on a file that already has pages.
-    connection.pragma_update(None, "page_size", PAGE).map_err(named)?;
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(named)?;
@@ -371,6 +371,8 @@ pub(super) fn sql() -> String {
 /// make this change at once.
 fn write_ahead(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
     let begun = Instant::now();
+    // Has no effect on a file that already has pages.
+    connection.pragma_update(None, "page_size", PAGE)?;
     loop {
         let changed =
             connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0));

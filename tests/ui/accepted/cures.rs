@@ -179,7 +179,11 @@ impl From<io::Error> for AppError {
     }
 }
 
-#[retry(map_error = |error: RetryError<io::Error>| AppError::from(error.into_error()))]
+#[retry(
+    attempts = 2,
+    initial_delay = "1ms",
+    map_error = |error: RetryError<io::Error>| AppError::from(error.into_error()),
+)]
 async fn mapped() -> Result<u32, AppError> {
     Err(io::ErrorKind::NotFound.into())
 }

@@ -177,7 +177,7 @@ fn hostile_files_are_errors() {
 fn a_message_shows_no_more_than_the_beginning_of_a_value() {
     const MAP: &str = "map: { input: x.json, agent_template: { shell: x }, ";
 
-    let long = "ä".repeat(100_000);
+    let long = "ä".repeat(10_000);
     // Each `@` stands for a long text.
     for text in [
         "commands: \"echo ${@}\"",

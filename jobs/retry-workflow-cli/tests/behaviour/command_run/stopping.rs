@@ -50,7 +50,7 @@ fn has_items(shown: &[u8]) -> bool {
 
 #[test]
 fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
-    let (presses, items) = (number("CTRL_CS", 8), number("CTRL_C_ITEMS", 600));
+    let (presses, items) = (number("CTRL_CS", 8), number("CTRL_C_ITEMS", 360));
     // The last third waits, so that no job ends before it is stopped.
     let fast = items / 3 * 2;
     let place = Place::with(&format!(

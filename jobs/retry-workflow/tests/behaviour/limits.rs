@@ -17,7 +17,7 @@ const FOLDER: &str = "RETRY_WORKFLOW_TEST_LIMITS";
 const PORT: &str = "RETRY_WORKFLOW_TEST_SERVICE";
 
 fn limits() -> Limits {
-    Limits::of(4_000, 25)
+    Limits::of(2_000, 12)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

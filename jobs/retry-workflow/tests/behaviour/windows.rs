@@ -135,7 +135,7 @@ async fn a_stopped_job_continues_within_its_window_and_unused_starts_return() {
 
 #[tokio::test(start_paused = true)]
 async fn a_large_item_is_not_overtaken_for_ever() {
-    let costs = || (0..1_000).map(|id| if id == 200 { 1_000 } else { 10 });
+    let costs = || (0..500).map(|id| if id == 200 { 1_000 } else { 10 });
     let limits: [fn(Workflow) -> Workflow; 2] = [
         |workflow| workflow.rate(by_cost("1000/m")),
         |workflow| workflow.rate_per(|_| Some("one".to_owned()), by_cost("1000/m")),

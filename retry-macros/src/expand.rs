@@ -142,11 +142,8 @@ fn expand(
         // The check has reported this; without a type, the loop cannot be built.
         None => return with_errors(args, args.context.as_ref(), function, errors),
     };
-    if let Some(error) = signature::names_variable(args, &function) {
-        errors.push(error);
-        return with_errors(args, args.context.as_ref(), function, errors);
-    }
-    if signature::hides_error(args, &declared) {
+    let misplaced = signature::names_variable(args, &function).map(|error| errors.push(error));
+    if misplaced.is_some() || signature::hides_error(args, &declared) {
         function.attrs.push(syn::parse_quote!(#[allow(unused)]));
         function.body = Group::new(Delimiter::Brace, quote!(loop {}));
         return with_errors(args, None, function, errors);

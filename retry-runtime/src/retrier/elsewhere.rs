@@ -20,6 +20,8 @@ methods_elsewhere! {
     on_state_change(listener) | on_open(listener) | on_close(listener) | on_half_open(listener)
         | subscribe(listener) | on_state_transition(listener)
         => "write `on_transition(listener)`, whose argument has the states: `transition.from`, `transition.to`"
+    failure_threshold(value) | timeout(value) | success_threshold(value) | minimum_calls(value)
+        => "the settings come first: `CircuitBreaker::new(\"db\", BreakerConfig::new().failure_threshold(5))`"
     metrics() | stats() | counts() | failure_rate() | failure_count() => "write `snapshot()`"
     // The compiler also shows the last line.
 }

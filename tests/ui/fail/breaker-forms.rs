@@ -205,10 +205,14 @@ mod breaker_of_the_body {
 
     use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
 
+    async fn get() -> std::io::Result<u32> {
+        Ok(7)
+    }
+
     #[retry(attempts = 4, breaker = db)]
     async fn of_each_call() -> Result<u32, RetryError<std::io::Error>> {
         let db = CircuitBreaker::new("db", BreakerConfig::new());
-        Ok(u32::from(db.is_open()))
+        get().await
     }
 
     #[retry(attempts = 4, quota = outbound.clone())]

@@ -9,12 +9,16 @@ mod breaker_settings {
     const OPEN: BreakerConfig = BreakerConfig::new().reset_timeout(Duration::from_secs(5));
     static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new().max_failures(3));
     static OUT: RetryQuota = RetryQuota::new("out", QuotaConfig::new().max_tokens(100));
+    static SET: CircuitBreaker = CircuitBreaker::new("set").failure_threshold(5);
 
     // cured 6: sliding_window_size(100) => {}
     // cured 7: failure_rate_threshold(50.0) => {}
     // cured 8: reset_timeout(Duration::from_secs(5)) => {}
     // cured 9: max_failures(3) => {}
     // cured 10: max_tokens(100) => {}
+    // cured 11: by hand
+    // remains: this function takes 2 arguments
+    // remains: the settings come first
 }
 
 mod breaker_calls {

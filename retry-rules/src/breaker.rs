@@ -522,3 +522,27 @@ impl Default for BreakerConfig {
         Self::new()
     }
 }
+
+/// Names that settings have in other libraries: aliases with a warning that says what to write.
+macro_rules! settings_elsewhere {
+    ($($($name:ident)|+ = $here:ident($Value:ty), $write:literal;)*) => {
+        impl BreakerConfig {$($(
+            #[doc(hidden)]
+            #[deprecated(note = $write)]
+            pub const fn $name(self, value: $Value) -> Self {
+                self.$here(value)
+            }
+        )+)*}
+    };
+}
+
+settings_elsewhere! {
+    max_failures | consecutive_failures = failure_threshold(u32), "write `failure_threshold`";
+    sliding_window_size = window_calls(u32), "write `window_calls`";
+    sampling_duration | window = window_time(Duration), "write `window_time`";
+    minimum_number_of_calls | minimum_throughput = minimum_calls(u32), "write `minimum_calls`";
+    break_duration | cooldown | open_timeout | recovery_timeout | reset_timeout | sleep_window
+        | wait_duration_in_open_state = timeout(Duration), "write `timeout`";
+    half_open_max_calls | permitted_number_of_calls_in_half_open_state
+        = half_open_requests(u32), "write `half_open_requests`";
+}

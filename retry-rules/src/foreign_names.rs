@@ -6,12 +6,10 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::{String, ToString as _};
 
-pub use crate::elsewhere::{BREAKER, QUOTA};
-
 /// Names, separated by spaces, and the cure for all of them: a name, or a setting with an example of
 /// its value, in the syntax of the attribute.
 ///
-/// The names are in lower case, without a leading `with`; words are compared without `_` and `-`.
+/// The names are in lower case, without `_`, `-` and a leading `with`.
 pub type ForeignName = (&'static str, &'static str);
 
 /// Settings that count retries, where ours count attempts.
@@ -146,6 +144,70 @@ pub const BREAKER_ADVICE: &[ForeignName] = &[
     ),
 ];
 
+/// Settings of circuit breakers in failsafe, gobreaker, Hystrix, Polly, recloser, resilience4j, seatbelt
+/// and tower-resilience.
+pub const BREAKER: &[ForeignName] = &[
+    (
+        "threshold failures consecutivefailures maxfailures failurecount failmax maxerrors \
+         consecutiveerrors failurelimit errorcount tripafter tripthreshold openafter maxfails \
+         allowedfailures failuresallowed errorlimit exceptionsallowedbeforebreaking \
+         handledeventsallowedbeforebreaking",
+        "failure_threshold",
+    ),
+    (
+        "failureratethreshold errorthresholdpercentage failurepercentage failurepercent \
+         errorpercentthreshold errorpercentage failurethresholdpercentage",
+        "failure_rate = 0.5",
+    ),
+    ("failureratio errorrate errorthreshold failurethresholdratio", "failure_rate"),
+    ("slidingwindowsize windowsize closedlen buckets rollingwindowsize", "window_calls"),
+    (
+        "samplingduration window slidingwindow rollingwindow interval windowduration \
+         timewindow slidingwindowduration samplingperiod within period",
+        "window_time",
+    ),
+    (
+        "minimumthroughput minimumnumberofcalls mincalls minrequests minimumrequests \
+         minthroughput requestvolumethreshold volumethreshold minimumnumberofrequests",
+        "minimum_calls",
+    ),
+    ("slowcalldurationthreshold slowcallduration slowthreshold slowafter", "slow_call"),
+    ("slowcallratethreshold", "slow_rate = 0.5"),
+    (
+        "resettimeout opentimeout wait breakduration openwait openduration durationofbreak \
+         openfor waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout \
+         halfopenafter halfopentimeout reset waitduration opentime breaktime delay recovery \
+         recoverytime sleep waitdurationinopen openstateduration cooldownperiod resettime",
+        "timeout",
+    ),
+    ("growth multiplier backoff", "timeout_growth"),
+    ("maxopentimeout", "max_timeout"),
+    (
+        "permittednumberofcallsinhalfopenstate halfopenlen halfopenmaxcalls probes trials \
+         permittedcalls halfopencalls halfopenmaxrequests maxrequests trialcalls maxprobes \
+         permittedcallsinhalfopen halfopenattempts halfopenprobes halfopenlimit",
+        "half_open_requests",
+    ),
+    (
+        "successes consecutivesuccesses requiredsuccesses closeafter successcount",
+        "success_threshold",
+    ),
+    ("enabled disabled dryrun", "observe_only = true"),
+];
+
+/// Settings of retry quotas in the AWS SDKs, Finagle, gRPC and linkerd.
+pub const QUOTA: &[ForeignName] = &[
+    ("maxtokens tokens size bucketsize max limit burst maxcapacity", "capacity"),
+    (
+        "refill refillrate rate persecond tokenspersecond minretriespersec \
+         minretriespersecond",
+        "refill_per_sec",
+    ),
+    ("cost tokencost", "retry_cost"),
+    ("refund tokenratio", "success_refund"),
+    ("ratio retryratio percentcanretry budgetpercent percent", "share"),
+];
+
 /// Settings of a curve.
 pub const BACKOFF: &[ForeignName] = &[
     ("factor exponentialbase ratio growth", "base"),
@@ -203,7 +265,7 @@ fn rows<'t>(
     table: &'t [ForeignName],
 ) -> impl Iterator<Item = &'t ForeignName> + use<'t> {
     let word = plain(word);
-    table.iter().filter(move |(names, _)| names.split(' ').any(|name| plain(name) == word))
+    table.iter().filter(move |(names, _)| names.split(' ').any(|name| name == word))
 }
 
 /// Returns the cures for a setting that is called `word` elsewhere, with the value `written` there.
@@ -330,14 +392,13 @@ mod tests {
     fn no_name_stands_for_two_settings() {
         let retry = RETRY.iter().chain(RETRY_ADVICE);
         for table in [retry.collect::<Vec<_>>(), BREAKER.iter().collect(), QUOTA.iter().collect()] {
-            let names = table.iter().flat_map(|(names, _)| names.split(' '));
-            let mut names: Vec<_> = names.map(plain).collect();
+            let mut names: Vec<_> = table.iter().flat_map(|(names, _)| names.split(' ')).collect();
             let all = names.len();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), all);
         }
-        for (names, _) in [RETRY, RETRY_ADVICE, BREAKER_ADVICE, VALUES].concat() {
+        for (names, _) in [RETRY, RETRY_ADVICE, BREAKER, BREAKER_ADVICE, QUOTA, VALUES].concat() {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }

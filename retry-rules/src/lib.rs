@@ -28,7 +28,6 @@
 extern crate std;
 
 mod accessors;
-mod elsewhere;
 mod partial_debug;
 mod conversion;
 mod policy;

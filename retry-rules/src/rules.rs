@@ -58,9 +58,9 @@ impl Rule {
     /// use core::time::Duration;
     /// use retry_rules::{Policy, Rule, Style};
     ///
-    /// let policy = Policy::new().initial_delay(Duration::from_secs(60));
+    /// let policy = Policy::new().initial_delay(Duration::from_secs(45));
     /// let complaint = Rule::InitialAboveMax.explained(Style::Attribute, &policy).to_string();
-    /// assert!(complaint.starts_with("`initial_delay` (1m) is longer than `max_delay` (30s, the default)"));
+    /// assert!(complaint.starts_with("`initial_delay` (45s) is longer than `max_delay` (30s, the default)"));
     /// ```
     pub fn explained(self, style: Style, values: &dyn Values) -> impl fmt::Display {
         RuleMessage { rule: self, style, values: Some(values) }

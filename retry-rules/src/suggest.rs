@@ -10,20 +10,15 @@ use crate::foreign_names::{ForeignName, cures, in_file, plain, word_here};
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    closest(word, known, str::to_lowercase).map(|(_, known)| known)
+    closest(word, known).map(|(_, known)| known)
 }
 
-/// Returns the closest word and its distance, as compared in a `form`: at most a quarter of its letters
-/// differ.
-fn closest<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    form: fn(&str) -> String,
-) -> Option<(usize, &'a str)> {
-    let word = form(word);
+/// Returns the closest word and its distance: at most a quarter of its letters differ.
+fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(usize, &'a str)> {
+    let lower = word.to_lowercase();
     known
         .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(&word, &form(known)), known))
+        .map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known))
         .filter(|(distance, known)| *distance <= (known.len() + 1) / 4)
         .min_by_key(|(distance, _)| *distance)
 }
@@ -56,8 +51,7 @@ pub fn settings_meant(
         return exact;
     }
     let names = tables.iter().copied().flatten().flat_map(|(names, _)| names.split(' '));
-    let ours = closest(word, known.iter().copied(), str::to_lowercase);
-    let theirs = closest(word, names, plain);
+    let (ours, theirs) = (closest(word, known.iter().copied()), closest(&plain(word), names));
     match (ours, theirs) {
         (ours, Some((distance, name))) if ours.is_none_or(|(ours, _)| distance < ours) => {
             there(name)

@@ -53,8 +53,6 @@ mod operation;
 mod listener;
 mod settings;
 mod run;
-// The names that other libraries have for methods of this one.
-mod elsewhere;
 
 use core::fmt;
 

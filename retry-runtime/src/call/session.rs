@@ -515,7 +515,7 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         breaker: &'b CircuitBreaker,
         packed: PackedState,
     ) -> Result<Permit<'b>, Rejected> {
-        let permit = breaker.acquire_in(packed, || self.stage_pass())?;
+        let permit = breaker.acquire(packed, || self.stage_pass())?;
         if !packed.admits_all() {
             self.release();
         }

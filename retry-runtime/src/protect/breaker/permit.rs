@@ -219,7 +219,7 @@ impl CircuitBreaker {
     /// The admission of a call that comes for the first time.
     #[inline(never)]
     fn acquire_first(&self, packed: PackedState) -> Result<Permit<'_>, Rejected> {
-        self.acquire_in(packed, || StagePass::NONE)
+        self.acquire(packed, || StagePass::NONE)
     }
 
     /// Returns a permit that holds its breaker, like [`try_acquire`](Self::try_acquire) otherwise.

@@ -41,7 +41,7 @@ impl CircuitBreaker {
     /// Every other admission, to a call whose last attempt or refusal has left a `pass`. If all
     /// calls are admitted, it is not read.
     #[inline]
-    pub(crate) fn acquire_in(
+    pub(crate) fn acquire(
         &self,
         packed: PackedState,
         pass: impl FnOnce() -> StagePass,
@@ -88,7 +88,7 @@ impl CircuitBreaker {
 
     /// Like [`acquire`](Self::acquire), after the state has changed.
     pub(super) fn acquire_again(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
-        self.acquire_in(self.packed(), || pass)
+        self.acquire(self.packed(), || pass)
     }
 
     /// Rejects a call. A breaker that only observes lets it through, and ignores its report.
@@ -267,7 +267,7 @@ impl CircuitBreaker {
         self.count(Counted::Failure);
         let failures = self.streak.add(tag.generation());
         if failures.is_some_and(|failures| failures >= self.config.get_failure_threshold()) {
-            self.open_by(tag, Cause::Failures, error);
+            self.open(tag, Cause::Failures, error);
         }
     }
 
@@ -315,7 +315,7 @@ impl CircuitBreaker {
             if failed && self.reaches_threshold(*streak) { Some(Cause::Failures) } else { by_rate };
         drop(inner);
         if let Some(cause) = cause {
-            self.open_by(tag, cause, error);
+            self.open(tag, cause, error);
         }
     }
 
@@ -334,7 +334,7 @@ impl CircuitBreaker {
 
     /// Opens the breaker if its state has not changed since the call was admitted.
     #[cold]
-    fn open_by(&self, tag: Tag, cause: Cause, error: Option<&dyn fmt::Display>) {
+    fn open(&self, tag: Tag, cause: Cause, error: Option<&dyn fmt::Display>) {
         // Before taking the lock, because formatting an error runs its author's code.
         let error = error.and_then(text_of);
         let mut inner = self.lock();

@@ -5,6 +5,7 @@ pub(crate) mod closure;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::matchers::Matchers;
@@ -443,10 +444,10 @@ impl<D: ReadsError> Workflow<D> {
     {
         // Not an `async fn`: its future would repeat each bound, and rustc would report a mistake
         // here once more at the call, and once more at the `.await`.
-        let source = JsonItems::new(items.into_source());
+        let mut source = JsonItems::new(items.into_source());
         Box::pin(async move {
             let (runner, work) = self.work::<I, H, (DeciderKind, TextKind)>(handler)?;
-            runner.run(source, work).await
+            runner.run_all(&mut source, Arc::new(work)).await
         })
     }
 
@@ -500,16 +501,21 @@ impl<D: ReadsError> Workflow<D> {
 
     /// Checks the settings, and splits them into the job's and those of its work.
     fn work<I, H, Kinds>(self, handler: H) -> Result<Parts<I, H, D, Kinds>, WorkflowError> {
+        self.check()?;
         let Self { runner, retrier, postponement } = self;
-        let policy = retrier.policy();
-        retrier.validate().map_err(WorkflowError::Policy)?;
+        Ok((runner, Closure::new(handler, retrier, postponement)))
+    }
+
+    fn check(&self) -> Result<(), WorkflowError> {
+        self.retrier.validate().map_err(WorkflowError::Policy)?;
+        let policy = self.retrier.policy();
         if policy.get_deadline().is_some() {
             return Err(WorkflowError::Deadline);
         }
         if policy.is_hedged() {
             return Err(WorkflowError::Hedge);
         }
-        Ok((runner, Closure::new(handler, retrier, postponement)))
+        Ok(())
     }
 }
 

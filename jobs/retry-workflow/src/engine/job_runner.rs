@@ -689,27 +689,39 @@ impl JobRunner {
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run<W: Work>(
-        mut self,
+        self,
         mut source: impl Source,
         work: W,
     ) -> Result<JobReport, WorkflowError> {
-        self.check()?;
-        let is_named = self.job_id.is_some();
-        let job = self.job().await?;
-        let report = self.run_job(job, &mut source, Arc::new(work)).await?;
-        if report.already_done > 0 && !is_named {
-            let id = &*report.job.id;
-            tracing::warn!(
-                target: "retry_workflow",
-                job = id,
-                already_done = report.already_done,
-                "{} of the input had succeeded in the unfinished job `{}`, which this run has \
-                 continued: they did not run again; for a new job, give it an id: .job_id(\"…\")",
-                words::count(report.already_done, "item"),
-                OneLine(id)
-            );
-        }
-        Ok(report)
+        self.run_all(&mut source, Arc::new(work)).await
+    }
+
+    /// As `run`, whatever the source and the work are. Boxed as in `run_job`.
+    pub(crate) fn run_all(
+        mut self,
+        source: &mut dyn DynSource,
+        work: Arc<dyn DynWork>,
+    ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
+        Box::pin(async move {
+            self.check()?;
+            let is_named = self.job_id.is_some();
+            let job = self.job().await?;
+            let report = self.run_job(job, source, work).await?;
+            if report.already_done > 0 && !is_named {
+                let id = &*report.job.id;
+                tracing::warn!(
+                    target: "retry_workflow",
+                    job = id,
+                    already_done = report.already_done,
+                    "{} of the input had succeeded in the unfinished job `{}`, which this run has \
+                     continued: they did not run again; for a new job, give it an id: \
+                     .job_id(\"…\")",
+                    words::count(report.already_done, "item"),
+                    OneLine(id)
+                );
+            }
+            Ok(report)
+        })
     }
 
     /// Continues a job with the items that are in the store.

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
-    AttemptReport, AttemptTimer, POSTPONED, Work, WorkItem, WorkOutcome, postponement,
+    AttemptReport, AttemptTimer, BoxFuture, POSTPONED, Work, WorkItem, WorkOutcome, postponement,
 };
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
@@ -61,10 +61,19 @@ impl<D, E, DeciderKind, TextKind> ReadsErrors<E, DeciderKind, TextKind> for D wh
 /// and for their [descriptions](Describes).
 pub(crate) struct Closure<I, H, D, Kinds> {
     handler: H,
-    retrier: Retrier<D>,
-    postponement: Postponement,
+    rules: Rules<D>,
     kinds: PhantomData<fn(I) -> Kinds>,
 }
+
+/// The rules for the attempts of a closure, whatever its type.
+struct Rules<D> {
+    retrier: Retrier<D>,
+    postponement: Postponement,
+}
+
+/// Calls a closure with an item, which is read from its payload.
+type Call<'a, T, E> =
+    dyn Fn(&str, ItemContext) -> serde_json::Result<BoxFuture<'static, Result<T, E>>> + Sync + 'a;
 
 /// The conditions under which an item comes back without using up an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +91,7 @@ impl Postponement {
 
 impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {
     pub(crate) fn new(handler: H, retrier: Retrier<D>, postponement: Postponement) -> Self {
-        Self { handler, retrier, postponement, kinds: PhantomData }
+        Self { handler, rules: Rules { retrier, postponement }, kinds: PhantomData }
     }
 }
 
@@ -90,12 +99,31 @@ impl<I, H, D, Fut, T, E, DeciderKind, TextKind> Work for Closure<I, H, D, (Decid
 where
     I: DeserializeOwned + Send + 'static,
     H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<T, E>> + Send,
+    Fut: Future<Output = Result<T, E>> + Send + 'static,
     D: ReadsErrors<E, DeciderKind, TextKind>,
     DeciderKind: 'static,
     TextKind: 'static,
 {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let call = |payload: &str, context| -> serde_json::Result<BoxFuture<'static, _>> {
+            let item: I = serde_json::from_str(payload)?;
+            Ok(Box::pin((self.handler.clone())(item, context)))
+        };
+        self.rules.attempt::<T, E, _, _>(item, short_name::<I>(), &call).await
+    }
+}
+
+impl<D> Rules<D> {
+    /// Makes an attempt at an item that is of the type `expected`.
+    async fn attempt<T, E, DeciderKind, TextKind>(
+        &self,
+        item: WorkItem<'_>,
+        expected: &str,
+        call: &Call<'_, T, E>,
+    ) -> AttemptReport
+    where
+        D: ReadsErrors<E, DeciderKind, TextKind>,
+    {
         let WorkItem { mut context, payload, checkpoint, is_continued, postponed } = item;
         let asked = Arc::new(AtomicU64::new(0));
         context.postponed = Some(Arc::clone(&asked));
@@ -115,15 +143,14 @@ where
             let failure = state.failure.clone();
             return AttemptReport::new(WorkOutcome::Failed { failure, reason });
         }
-        let item: I = match serde_json::from_str(payload) {
-            Ok(item) => item,
+        let handling = match call(payload, context) {
+            Ok(handling) => handling,
             Err(error) => {
-                let message = format!("the payload is not a `{}`: {error}", short_name::<I>());
+                let message = format!("the payload is not a `{expected}`: {error}");
                 let failure = Failure::new("payload", message);
                 return AttemptReport::failed(timer, failure, Reason::NotRetryable);
             }
         };
-        let handling = (self.handler.clone())(item, context);
         let result = match self.retrier.policy().get_timeout() {
             None => handling.await.map_err(Ok),
             Some(limit) => match tokio::time::timeout(limit, handling).await {

@@ -393,6 +393,42 @@ where
     fallback(error)
 }
 
+/// Makes an error `F`, which the caller gets, of the `RetryError<E>` of a call.
+#[diagnostic::on_unimplemented(
+    message = "`map_error` takes a function of a `RetryError<{E}>` that returns `{F}`",
+    label = "takes or returns something else",
+    note = "if the body fails with another error, write a closure that names it: `map_error = |error: \
+            RetryError<std::io::Error>| …`; in it, `error.into_error()` is that error itself"
+)]
+pub trait MapsError<E, F, Kind> {
+    /// The function. Unknown if it does not fit, so that its use is not reported as well.
+    type Map: FnOnce(RetryError<E>) -> F;
+
+    /// Returns the function itself.
+    fn error_map(self) -> Self::Map;
+
+    /// Requires that the function fits.
+    fn check(_: &Self) {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, F, M: FnOnce(RetryError<E>) -> F> MapsError<E, F, ()> for M {
+    type Map = M;
+
+    fn error_map(self) -> M {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, F, M: FnOnce(RetryError<E>) -> F + Never> MapsError<E, F, Infallible> for M {
+    type Map = M;
+
+    fn error_map(self) -> M {
+        self
+    }
+}
+
 /// Maps the last error for the caller. A function, so that the type of a closure's
 /// argument is inferred.
 ///

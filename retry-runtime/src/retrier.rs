@@ -76,8 +76,8 @@ pub use self::run::blocking::NeedsCall;
 #[doc(hidden)]
 pub use crate::__private::{
     AsBreaker, AsQuota, Cancel, Continue, Fallback, FallbackFunction, FallbackNow, HasClone,
-    Interruptible, IntoError, Kept, Needs, NeedsOfSelf, NextAttempt, NotAwaited, Outcome,
-    call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
+    Interruptible, IntoError, Kept, MapsError, Needs, NeedsOfSelf, NextAttempt, NotAwaited,
+    Outcome, call_fallback, call_on_retry, hint, is, is_error, kind_of, map_error,
 };
 #[doc(hidden)]
 pub use crate::call::cancel::CancelSignal;

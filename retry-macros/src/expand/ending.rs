@@ -2,14 +2,15 @@
 //! not retried.
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
-use syn::Expr;
+use quote::{ToTokens, format_ident};
+use syn::{Expr, ExprPath};
 
 use super::Expansion;
 use super::items::option;
 use crate::args::OnFailure;
 use crate::function::types;
 use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::search::mentions;
 
 impl Expansion<'_> {
     /// Converts an outcome to what the function returns.
@@ -80,7 +81,9 @@ impl Expansion<'_> {
                         let mapped = types::error_of(&self.declared);
                         let mapped = mapped.map_or_else(|| quote!(_), ToTokens::to_token_stream);
                         let call = quote!(__retry::map_error::<_, _, #mapped>);
-                        SpanRange::of(map).call(call, quote!(#ended, #map))
+                        let path = self.error_map("error_map", false);
+                        let function = path.unwrap_or_else(|| map.to_token_stream());
+                        SpanRange::of(map).call(call, quote!(#ended, #function))
                     }
                     None => ended,
                 }
@@ -114,6 +117,24 @@ impl Expansion<'_> {
                 }
             }
         }
+    }
+
+    /// Calls a `method` of the function at a path that `map_error` names. If the function does not
+    /// fit, the compiler reports that once, because all calls are at the same place.
+    pub(super) fn error_map(&self, method: &str, by_reference: bool) -> Option<TokenStream> {
+        // The compiler reports a conversion that does not exist at each of its uses.
+        let is_conversion =
+            |path: &ExprPath| path.path.segments.last().is_some_and(|last| last.ident == "from");
+        let is_named = |map: &&Expr| matches!(map, Expr::Path(path) if !is_conversion(path));
+        let map = self.map_error.filter(is_named)?;
+        let error = types::error_of(&self.declared)?;
+        if mentions(error.to_token_stream(), &|word| word == "_") {
+            return None;
+        }
+        let (place, method) = (SpanRange::of(map), format_ident!("{method}"));
+        let path = place.write_path(quote!(__retry::MapsError::<#error, #error, _>::#method));
+        let borrow = by_reference.then(|| place.write_path(quote!(&)));
+        Some(place.call(path, quote!(#borrow #map)))
     }
 
     /// The fallback, after the loop: while it is awaited, nothing of an attempt is alive.

@@ -244,6 +244,8 @@ impl Expansion<'_> {
     /// Writes the statements before the loop, shared by all attempts.
     fn before(&self) -> TokenStream {
         let mut before = self.args.policy.locals.clone();
+        // The error of the body follows from the function that maps it, and is reported after it.
+        before.extend(self.error_map("check", true).map(|check| quote!(#check;)));
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }

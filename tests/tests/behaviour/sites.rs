@@ -181,3 +181,10 @@ async fn functions_of_a_library_that_is_used_are_listed_too() {
         sites().into_iter().find(|site| site.name() == "retry_tests_renamed::fetch").unwrap();
     assert!(site.file().ends_with("tests/fixtures/renamed/src/lib.rs"), "{}", site.file());
 }
+
+#[tokio::test]
+async fn the_library_works_by_another_name() {
+    assert_eq!(retry_tests_renamed::fetch_now(&mut 3, "name".to_owned()).unwrap(), 0);
+    assert_eq!(retry_tests_renamed::fetch_now(&mut 9, "name".to_owned()).unwrap(), 4);
+    assert_eq!(retry_tests_renamed::fetch_inner().await, Some(7));
+}

@@ -1,8 +1,10 @@
 //! Tests of the store on a real Postgres server.
 //!
 //! A single program with one server, which it starts itself unless `RETRY_TEST_POSTGRES` names one.
-//! Tests start in the order of their names: `between_processes` waits longest, and comes first.
+//! Tests start in the order of their names: `after_failures` and `between_processes` wait longest, and
+//! come first.
 
+mod after_failures;
 #[cfg(feature = "fleet")]
 mod between_processes;
 mod cancelled;
@@ -19,7 +21,6 @@ mod postponed;
 mod processes;
 mod property;
 mod proxy;
-mod recovery;
 mod redriven;
 mod tls;
 mod waking;

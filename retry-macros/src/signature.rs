@@ -58,6 +58,7 @@ pub(crate) fn check(
         }
     }
     by_value::check(args, function, errors);
+    owns_signal(args, function, errors);
     classes_twice(args, errors);
     if let Some(context) = args.context.as_ref().filter(|context| arguments.contains(context)) {
         errors.at(
@@ -269,6 +270,23 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
 }
 
+/// Reports a signal that borrows an argument by value mutably, which the body may use as well.
+fn owns_signal(args: &Args, function: &Function, errors: &mut Errors) {
+    let Some(Expr::MethodCall(call)) = &args.cancel else { return };
+    let receiver = short_text(&call.receiver);
+    let owner = by_value::bindings(function).into_iter().find(|binding| binding.name == receiver);
+    if call.method == "changed" && owner.is_some_and(|owner| !types::is_mut_reference(owner.ty)) {
+        errors.at(
+            call,
+            format_args!(
+                "`changed()` needs a receiver of its own: write `cancel = stopped({receiver}.clone())`, \
+                 with `async fn stopped(mut signal: tokio::sync::watch::Receiver<bool>) {{ let _ = \
+                 signal.changed().await; }}`"
+            ),
+        );
+    }
+}
+
 /// Returns the error for an option that names a variable of the body.
 pub(crate) fn names_variable(args: &Args, function: &Function) -> Option<syn::Error> {
     args.lent().find_map(|(option, written)| {
@@ -316,7 +334,12 @@ pub(crate) fn hidden_failure(args: &Args, declared: &Type, body: &Group) -> Opti
     let may_be_around = |word: &str| matches!(word, "_" | "Elapsed" | "JoinError");
     let written = declared.to_token_stream();
     let is_answer = short_text(declared).contains("reqwest::Response") && is_sent(body);
-    let method = if is_answer && (lists(args, "server_error") || lists(args, "rate_limit")) {
+    let option = types::segment(declared, "Option");
+    let is_some = |value| types::segment(value, "Result").is_some();
+    let value = option.and_then(|option| types::type_arguments(option).next());
+    let method = if value.is_some_and(is_some) && args.retry_on.is_none() {
+        quote::quote!(__some)
+    } else if is_answer && (lists(args, "server_error") || lists(args, "rate_limit")) {
         quote::quote!(__answer)
     } else if (types::segment(declared, "Result").is_none() || mentions(written, &may_be_around))
         && !lists(args, "timeout")
@@ -340,13 +363,17 @@ fn never_match(args: &Args, ty: &Type, errors: &mut Errors) {
     let is_number = args.classify.is_none() && NUMBERS.iter().any(is);
     let option = types::segment(ty, "Option");
     let is_option = option.is_some_and(|option| !option.arguments.is_none());
+    let value = option.and_then(|option| types::type_arguments(option).next());
+    let has_result = value.is_some_and(|value| types::segment(value, "Result").is_some());
     for matcher in args.matchers() {
         let (blamed, is_kind) = match matcher {
             Matcher::Class(class) => (class.to_token_stream(), true),
             Matcher::Pattern(text) => (text.to_token_stream(), false),
             Matcher::Matches { .. } | Matcher::When(_) | Matcher::Ok(_) => continue,
         };
-        let why = if is_option {
+        let why = if has_result {
+            "an `Err` in a `Some` is a success: return a `Result` with the `Option` in its `Ok`"
+        } else if is_option {
             "the failure of an `Option` is `None`, which has neither a kind nor a text; remove it \
              (every `None` is retried by default), or return a `Result`"
         } else if is_number && is_kind {

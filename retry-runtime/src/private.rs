@@ -235,11 +235,11 @@ pub struct NextAttempt;
 #[diagnostic::on_unimplemented(
     message = "an attempt moves this `{T}`, and the next attempt needs it",
     label = "moved by the first attempt",
-    note = "name the argument in `clone(…)`, and each attempt gets a clone; a generic type needs the \
-            bound `Clone` for that",
+    note = "of a type that is `Clone`, name the argument in `clone(…)`, and each attempt gets a clone; a generic type \
+            needs that bound",
     note = "for a future, take a function that creates one, such as `f: impl AsyncFn() -> T`, and call \
-            it in the body; for another value that cannot be cloned, pass a reference, or create it \
-            in the body; for a sender, return the value, and send it after the call"
+            it in the body; for another value that cannot be cloned, pass a reference (a request has \
+            `try_clone()`), or create it in the body; for a sender, return the value, and send it after the call"
 )]
 pub trait Needs<T, Kind> {
     /// Requires that an attempt may move this value.

@@ -105,8 +105,9 @@ fn settings_elsewhere(input: ParseStream) -> Option<TokenStream> {
     })?;
     let inside: Vec<_> = group.stream().into_iter().collect();
     let is_elsewhere = input.peek(Token![=]) || group.delimiter() != Delimiter::Parenthesis;
-    (is_elsewhere && ['=', ':'].iter().any(|mark| is_punct(inside.get(1), *mark)))
-        .then(|| group.stream())
+    let is_path = is_punct(inside.get(2), ':');
+    let is_setting = ['=', ':'].iter().any(|mark| is_punct(inside.get(1), *mark));
+    (is_elsewhere && is_setting && !is_path).then(|| group.stream())
 }
 
 pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
@@ -118,10 +119,14 @@ pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
     option.expr().map(without_reference)
 }
 
-/// A breaker or a quota is given by name; `&DB` means the same.
+/// A breaker or a quota is given by name; `&DB` means the same. A variable that several calls use is
+/// lent by `&db`.
 fn without_reference(expr: Expr) -> Expr {
+    let is_lent = |expr: &Expr| matches!(expr, Expr::Path(path) if path.path.get_ident().is_some_and(|name| name.to_string().contains(char::is_lowercase)));
     match expr {
-        Expr::Reference(reference) => without_reference(*reference.expr),
+        Expr::Reference(reference) if !is_lent(&reference.expr) => {
+            without_reference(*reference.expr)
+        }
         other => other,
     }
 }
@@ -235,7 +240,13 @@ pub(super) fn name(option: &mut Reading<'_>) -> syn::Result<Expr> {
 pub(super) fn context(option: &mut Reading<'_>) -> syn::Result<Ident> {
     option.equals()?;
     let missing = "`context` takes the name to bind: write `context = cx`";
-    option.input.parse().map_err(|_| at_next(option.input, missing))
+    let name: Ident = option.input.parse().map_err(|_| at_next(option.input, missing))?;
+    if option.input.peek(Token![:]) {
+        let message = format!("`context` takes a name without a type: write `context = {name}`");
+        option.errors.push(at_next(option.input, message));
+        let _: (Token![:], syn::Type) = (option.input.parse()?, option.input.parse()?);
+    }
+    Ok(name)
 }
 
 pub(super) fn krate(option: &mut Reading<'_>) -> syn::Result<Path> {

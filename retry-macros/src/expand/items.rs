@@ -134,9 +134,11 @@ impl Expansion<'_> {
         // By naming conventions, a `static` or a `const`; behind a type, always a `const`.
         let mut segments = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
         let last = segments.next().unwrap_or_default();
-        if last.contains(char::is_lowercase) || self.scope.knows(&last) {
+        let owner = segments.next();
+        let is_variable = last.contains(char::is_lowercase) || self.scope.knows(&last);
+        if is_variable && owner.is_some() {
             borrowed
-        } else if segments.next().is_some_and(|owner| owner.contains(char::is_uppercase)) {
+        } else if is_variable || owner.is_some_and(|owner| owner.contains(char::is_uppercase)) {
             place.call(quote!(__retry::Kept::kept), borrowed)
         } else {
             place.call(quote!(__retry::declared), borrowed)

@@ -110,6 +110,14 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
              is to go on with the changes",
         );
     }
+    for receiver in function.sig.inputs.iter().filter(|input| function::is_mut_self(input)) {
+        if args.hedges() {
+            errors.at(
+                receiver,
+                "attempts of `hedge` run at once, so that none of them has `&mut self`: take `&self`",
+            );
+        }
+    }
     for binding in &bindings {
         let is_named = named().any(|name| binding.name == *name);
         let is_shared_mut = args.hedges() && binding.is_mut_reference();

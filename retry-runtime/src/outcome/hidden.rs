@@ -30,6 +30,13 @@ impl<T, E, F: Around> OutcomeOf<'_, Result<Result<T, E>, F>> {
 impl<R> OutcomeOf<'_, R> {
     #[doc(hidden)]
     #[deprecated(
+        note = "an `Err` in a `Some` is a success, which is not retried: return a `Result` with the `Option` in its \
+                `Ok`"
+    )]
+    pub const fn __some(&self) {}
+
+    #[doc(hidden)]
+    #[deprecated(
         note = "a response such as a 503 is an `Ok`, which is not retried: call `error_for_status()` on it, or \
                 add `ok(|response| response.status().is_server_error())` to `retry_on`"
     )]

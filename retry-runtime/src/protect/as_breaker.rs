@@ -113,14 +113,15 @@ macro_rules! stands_for {
 stands_for!(AsBreaker CircuitBreaker breaker: &T | Box<T> | Arc<T>);
 stands_for!(AsQuota RetryQuota quota: &T | Box<T> | Arc<T>);
 
-/// A constant, or the value of a call, that refers to what calls share.
+/// A constant, a variable, or the value of a call, that refers to what calls share.
 #[diagnostic::on_unimplemented(
-    message = "each use of this creates a `{Self}` of its own, so that no two calls share it, and it never acts",
+    message = "this `{Self}` belongs to one call: no two calls share it, so that it never acts",
     label = "this is not a `static`",
     note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` or `static OUTBOUND: \
             RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`, outside of any `impl` or function, for \
             `breaker = DB` or `quota = OUTBOUND`",
-    note = "a function returns a reference to a `static`, or an `Arc` from a field"
+    note = "a function returns a reference to a `static`, or an `Arc` from a field; a variable that several calls use is \
+            lent, as in `breaker = &db`"
 )]
 pub trait Kept {
     /// A reference to it.

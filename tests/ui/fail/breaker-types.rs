@@ -186,4 +186,21 @@ mod quota_not_a_quota {
     // cured 5: static OUTBOUND: u32 = 5; => {0}
 }
 
+mod breaker_in_a_variable {
+    use retry_runtime::{BreakerConfig, CircuitBreaker, RetryError, retry, retrying};
+
+    async fn page() -> std::io::Result<u32> {
+        let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+        retrying!(name = "shop.page", breaker = breaker, async { Err(std::io::ErrorKind::Other.into()) }).await
+    }
+
+    #[retry(breaker = own)]
+    async fn by_value(own: CircuitBreaker) -> Result<u32, RetryError<String>> {
+        Ok(7)
+    }
+
+    // cured 6: breaker = breaker => breaker = &breaker
+    // cured 9: breaker = own => breaker = &own
+}
+
 fn main() {}

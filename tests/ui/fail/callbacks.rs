@@ -1,3 +1,21 @@
+mod cancel_by_a_receiver {
+    use retry_runtime::retry;
+
+    #[derive(Clone)]
+    struct Receiver;
+
+    impl Receiver {
+        async fn changed(&mut self) {}
+    }
+
+    #[retry(cancel = shutdown.changed())]
+    async fn fetch(shutdown: Receiver) -> Result<u32, std::io::Error> {
+        Ok(7)
+    }
+
+    // cured 10: by hand
+}
+
 mod cancel_sync {
     use retry_runtime::retry;
 

@@ -238,4 +238,15 @@ mod values_of_other_forms {
     }
 }
 
+mod context_with_a_type {
+    use retry_runtime::retry;
+
+    #[retry(context = cx: &retry_runtime::Attempt)]
+    async fn fetch() -> Result<u32, String> {
+        Ok(cx.number())
+    }
+
+    // cured 4: context = cx: &retry_runtime::Attempt => {}
+}
+
 fn main() {}

@@ -286,4 +286,13 @@ mod retry_on_a_condition {
     }
 }
 
+mod retry_on_of_a_result_in_an_option {
+    use retry_runtime::retry;
+
+    #[retry(retry_on = [transient])]
+    async fn fetch() -> Option<Result<u32, std::io::Error>> {
+        None
+    }
+}
+
 fn main() {}

@@ -38,6 +38,11 @@ async fn by_another_name() -> Timed<io::Result<u64>> {
     timeout(SECOND, get()).await
 }
 
+#[retry(attempts = 5)]
+async fn in_an_option() -> Option<io::Result<u64>> {
+    Some(get().await)
+}
+
 async fn blocks() {
     let _ = retrying!(name = "a.timer", attempts = 5, async { timeout(SECOND, get()).await }).await;
     let _ = retrying!(name = "a.task", attempts = 5, retry_on = [transient], async { tokio::spawn(get()).await }).await;

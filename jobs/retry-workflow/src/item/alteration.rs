@@ -70,7 +70,7 @@ impl Alteration {
 pub enum Waiting {
     /// All that are pending.
     All,
-    /// Those that were [deferred](Settled::Deferred) for a limit of the job. Items that wait for
+    /// Those that were [deferred](crate::store::Settled::Deferred) for a limit of the job. Items that wait for
     /// their next attempt, or were deferred for another reason, stay as they are.
     ForLimit,
 }

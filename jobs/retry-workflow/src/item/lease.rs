@@ -202,7 +202,7 @@ pub enum Settled {
         due: Timestamp,
         /// The checkpoint for its attempt.
         checkpoint: Option<String>,
-        /// Set if it waits for a limit of the job: see [`Waiting::ForLimit`].
+        /// Set if it waits for a limit of the job: see [`Waiting::ForLimit`](crate::store::Waiting::ForLimit).
         for_limit: bool,
     },
 }

@@ -108,7 +108,7 @@ impl Graph {
     pub fn task<H, D, Fut, T, E, DeciderKind, TextKind>(mut self, task: Task<H, D>) -> Self
     where
         H: FnOnce(ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
-        Fut: Future<Output = Result<T, E>> + Send + 'static,           // `async move { …; Ok(()) }`
+        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok::<_, std::io::Error>(()) }`
         D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,

@@ -80,9 +80,15 @@
 //! | rustc | write |
 //! | --- | --- |
 //! | E0277: "the trait bound `RetryConfig: From<{integer}>` is not satisfied" | `.retry(policy!(attempts = 4))` |
+//! | E0277: "`&Task<…>` is neither a `String` nor a list of them", from `depends_on` | the task's name: `.depends_on("render")` |
 //! | E0308: "expected `OnItemFailure`, found `&str`" | `OnItemFailure::Skip` |
 //! | E0308: "expected `u64`, found floating-point number", from `max_failures` | `failure_threshold(0.25)` for a share |
+//! | E0373: "closure may outlive the current function, but it borrows `client`" | `move \|name: String, cx\| …`; each call gets a clone, so wrap what is not `Clone` in an `Arc` |
+//! | E0432: "unresolved import `retry_workflow::MemoryStore`", or `InMemoryStore` | `SqliteStore::in_memory()` |
+//! | E0521: "borrowed data escapes outside of function", from `Workflow::run` | `let client = client.clone();` before it, of a type that is `Clone` or an `Arc`, and `move \|name: String, cx\| …` |
+//! | E0593: "closure is expected to take 2 arguments, but it takes 1 argument" | `\|name: String, _\| …` |
 //! | E0599: "no method named `retry_later` found for struct `ItemContext`" | `cx.postpone(wait)`, and return an error |
+//! | E0599: "no variant or associated item named `DeadLetter` found for enum `OnItemFailure`" | `OnItemFailure::Dlq` |
 //! | E0609: "no field `failed` on type `JobReport`" | `report.dead()`, `report.succeeded()`, `report.is_success()` |
 //! | E0631: "type mismatch in closure arguments", from `Workflow::run` | the type of the items: `\|name: String, cx\| …` |
 //!

@@ -189,7 +189,8 @@ impl<D: ReadsError> Workflow<D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry_on(self, matchers: impl Matchers) -> Self {
+    #[rustfmt::skip] // rustc quotes this line
+    pub fn retry_on(self, matchers: impl Matchers /* from `retry_workflow::matchers` */) -> Self {
         self.with_retrier(|retrier| retrier.retry_on(matchers))
     }
 
@@ -437,7 +438,7 @@ impl<D: ReadsError> Workflow<D> {
         I: Payload,
         // rustc quotes these lines, with their comments, if a handler is not as they say.
         H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
-        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok(()) }`
+        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok::<_, std::io::Error>(()) }`
         D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,
@@ -487,7 +488,7 @@ impl<D: ReadsError> Workflow<D> {
     where
         I: DeserializeOwned + Send + 'static,
         H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
-        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok(()) }`
+        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok::<_, std::io::Error>(()) }`
         D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,

@@ -1,3 +1,13 @@
+mod job_dependency_is_a_task {
+    use retry_workflow::{Graph, Task};
+
+    fn publish() -> Graph {
+        let render = Task::new("render", |_| async { Ok::<_, String>(()) });
+        let upload = Task::new("upload", |_| async { Ok::<_, String>(()) }).depends_on(&render);
+        Graph::new("publish").task(render).task(upload)
+    }
+}
+
 mod job_filter_of_numbers {
     use retry_workflow::Filter;
 

@@ -93,7 +93,8 @@ impl<H> Task<H> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry_on(self, matchers: impl Matchers) -> Self {
+    #[rustfmt::skip] // rustc quotes this line
+    pub fn retry_on(self, matchers: impl Matchers /* from `retry_workflow::matchers` */) -> Self {
         Self { retrier: self.retrier.retry_on(matchers), ..self }
     }
 }
@@ -114,7 +115,8 @@ impl<H, D> Task<H, D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn depends_on<Kind>(mut self, tasks: impl OneOrMany<String, Kind>) -> Self {
+    #[rustfmt::skip] // rustc quotes this line
+    pub fn depends_on<Kind>(mut self, tasks: impl OneOrMany<String, Kind> /* such as `"render"` */) -> Self {
         self.needs.extend(tasks.into_list());
         self
     }

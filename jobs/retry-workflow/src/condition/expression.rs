@@ -266,11 +266,17 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
 
     /// An error for a token where an operator or the end was expected.
     fn leftover(&self) -> ExpressionError {
-        let word = self.rest().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let mut words = self.rest().split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+        let (word, next) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let message = match self.rest().chars().next() {
-            _ if word.eq_ignore_ascii_case("and") => "write `&&` for \"and\"",
-            _ if word.eq_ignore_ascii_case("or") => "write `||` for \"or\"",
-            _ if word.eq_ignore_ascii_case("in") => {
+            _ if word == "and" => "write `&&` for \"and\"",
+            _ if word == "or" => "write `||` for \"or\"",
+            _ if word == "is" && next == "not" => "write `!=` for \"is not\"",
+            _ if matches!(&*word, "is" | "eq" | "equals") => "write `==` to compare",
+            _ if matches!(&*word, "contains" | "like") => {
+                "write `matches` and a regular expression in quotes"
+            }
+            _ if word == "in" => {
                 "there is no `in`: compare with each value, as in `item.n == 1 || item.n == 2`"
             }
             Some('=') => "write `==` or `=` to compare",
@@ -580,6 +586,9 @@ mod tests {
             ("(a == 1", 0, "never closed"),
             ("a == 1)", 6, "no matching `(`"),
             ("a == 1 and b", 7, "write `&&` for"),
+            ("s is 'x'", 2, "write `==`"),
+            ("s IS NOT 'x'", 2, "write `!=`"),
+            ("s contains 'x'", 2, "write `matches`"),
             ("a < 1 < 2", 6, "join them with `&&`"),
             ("s matches '('", 10, "not a valid regular expression"),
             ("s matches x", 10, "in quotes"),

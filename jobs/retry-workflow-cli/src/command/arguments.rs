@@ -20,6 +20,7 @@ pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::usage_errors::parse;
 use crate::steps::stream::Excerpt;
 use crate::yaml::node::known_here;
+use retry_rules::foreign_names::{ForeignName, cures};
 use retry_workflow::job::InvalidTimestamp;
 use retry_workflow::store::Cursor;
 use retry_workflow::{ItemState, Rate, Search, Timestamp};
@@ -643,9 +644,19 @@ fn positive<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, &'stati
     number.ok_or("write a whole number, 1 or more")
 }
 
+/// States of items in other tools, and what is written here.
+const STATES: &[ForeignName] = &[
+    ("failed failure error", "`dead`, or `pending` for those that are to be retried"),
+    ("running active inprogress started", "`leased`"),
+    ("done ok success successful completed finished", "`succeeded`"),
+    ("waiting queued new retrying scheduled", "`pending`"),
+];
+
 fn state(text: &str) -> Result<ItemState, String> {
-    ItemState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
-        known_here(text, &ItemState::ALL.map(ItemState::as_str)).split_off(": ".len())
+    let known = ItemState::ALL.into_iter().find(|state| state.as_str() == text);
+    known.ok_or_else(|| match cures(text, "", STATES).next() {
+        Some(meant) => format!("write {meant}"),
+        None => known_here(text, &ItemState::ALL.map(ItemState::as_str)).split_off(": ".len()),
     })
 }
 

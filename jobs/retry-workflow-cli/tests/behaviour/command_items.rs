@@ -44,6 +44,8 @@ fn an_unknown_state_is_refused_with_the_known_ones() {
     for (state, cure) in [
         ("odd", "expected one of `pending`, `leased`, `succeeded`, `dead`, `skipped`"),
         ("succeded", "did you mean `succeeded`?"),
+        ("failed", "write `dead`, or `pending` for those that are to be retried"),
+        ("done", "write `succeeded`"),
     ] {
         let output = run(folder.path(), &["items", "list", "--state", state]);
         let told = String::from_utf8(output.stderr).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Error, Parser as _};
+use clap::{Arg, CommandFactory as _, Error, Parser as _};
 use retry_rules::file::KEYS;
 use retry_rules::foreign_names::{ForeignName, cures};
 use retry_rules::suggest::{nearest, shortened_values};
@@ -71,6 +71,7 @@ fn add_tips(mut error: Error, words: &[String]) -> Error {
     let tip = command_meant(&error, words).or_else(|| argument_meant(&error, words));
     if let Some(tip) = tip.or_else(|| setting_meant(&error, words)) {
         error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -103,11 +104,13 @@ fn argument_meant(error: &Error, words: &[String]) -> Option<String> {
     for word in words {
         command = command.find_subcommand(word).unwrap_or(command);
     }
-    let has = |flag: &str| {
-        command.get_arguments().any(|known| known.get_long() == flag.strip_prefix("--"))
-    };
-    let meant = cures(argument, "", FLAGS).find(|cure| has(cure))?;
-    Some(format!("write `{meant}`"))
+    let flags = command.get_arguments().filter_map(Arg::get_long);
+    let flags: Vec<_> = flags.map(|long| format!("--{long}")).collect();
+    let meant = cures(argument, "", FLAGS).find(|cure| flags.contains(cure));
+    // The first words of one alone, such as `--initial`.
+    let mut longer = flags.iter().filter(|flag| flag.starts_with(&format!("{argument}-")));
+    let only = longer.next().filter(|_| longer.next().is_none());
+    Some(format!("write `{}`", meant.as_ref().or(only)?))
 }
 
 /// Returns where the setting of retries is written that an unknown argument means.
@@ -157,6 +160,8 @@ mod tests {
             ("dlq list --last 1h", "write `--since`"),
             ("dlq purge import-1 -y", "write `--yes`"),
             ("status import-1 -o json", "write `--json`"),
+            ("explain --initial 1s", "write `--initial-delay`"),
+            ("run job.yml --job night-1", "write `--job-id`"),
             ("lint job.yml", "write `retry-workflow check FILE`"),
             ("rerun import-1", "write `retry-workflow dlq retry JOB`"),
             ("delete import-1", "write `retry-workflow jobs rm JOB`"),
@@ -165,6 +170,7 @@ mod tests {
         ] {
             let message = message(line);
             assert!(message.contains(tip), "{line}: {message}");
+            assert_eq!(message.matches("tip:").count(), 1, "{line}: {message}");
         }
         // Only arguments that the command has.
         for line in ["jobs --limit 3", "jobs --workers 4", "dlq list --sort age"] {

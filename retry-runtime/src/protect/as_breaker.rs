@@ -121,7 +121,7 @@ stands_for!(AsQuota RetryQuota quota: &T | Box<T> | Arc<T>);
             RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`, outside of any `impl` or function, for \
             `breaker = DB` or `quota = OUTBOUND`",
     note = "a function returns a reference to a `static`, or an `Arc` from a field; a variable that several calls use is \
-            lent, as in `breaker = &db`"
+            lent by a reference"
 )]
 pub trait Kept {
     /// A reference to it.

@@ -199,8 +199,8 @@ mod breaker_in_a_variable {
         Ok(7)
     }
 
-    // cured 6: breaker = breaker => breaker = &breaker
-    // cured 9: breaker = own => breaker = &own
+    // cured 5: by hand
+    // cured 8: by hand
 }
 
 fn main() {}

@@ -45,7 +45,7 @@ pub const RETRY: &[ForeignName] = &[
         "backoff = fixed, initial_delay = \"1s\"",
     ),
     (
-        "delay initialinterval mindelay interval wait basedelay initialbackoff minwait minbackoff \
+        "delay initial initialinterval mindelay interval wait basedelay initialbackoff minwait minbackoff \
          backoffmin delayfactor initialwait startdelay waitduration mintimeout delayms retrydelay waitms \
          retrywaitseconds waitseconds delayseconds retrydelayseconds",
         "initial_delay",

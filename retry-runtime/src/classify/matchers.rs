@@ -183,7 +183,7 @@ impl core::error::Error for InvalidPattern {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of matchers",
     label = "expected a list, such as `[network, timeout]`",
-    note = "the matchers are in `retry_runtime::matchers`, and without quotation marks",
+    note = "the matchers are in the module `matchers` of the crate, and without quotation marks",
     note = "to retry the errors for which a closure returns true, use `.when(f)` instead, or \
             `.retry_when(f)` of a `Workflow`"
 )]

@@ -163,7 +163,7 @@ pub const BREAKER: &[ForeignName] = &[
     ("slidingwindowsize windowsize closedlen buckets rollingwindowsize", "window_calls"),
     (
         "samplingduration window slidingwindow rollingwindow interval windowduration \
-         timewindow slidingwindowduration samplingperiod within period",
+         timewindow slidingwindowduration samplingperiod period",
         "window_time",
     ),
     (

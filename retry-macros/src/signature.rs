@@ -275,7 +275,8 @@ fn owns_signal(args: &Args, function: &Function, errors: &mut Errors) {
     let Some(Expr::MethodCall(call)) = &args.cancel else { return };
     let receiver = short_text(&call.receiver);
     let owner = by_value::bindings(function).into_iter().find(|binding| binding.name == receiver);
-    if call.method == "changed" && owner.is_some_and(|owner| !types::is_mut_reference(owner.ty)) {
+    let is_own = |ty: &Type| types::segment(ty, "Receiver").is_some();
+    if call.method == "changed" && owner.is_some_and(|owner| is_own(owner.ty)) {
         errors.at(
             call,
             format_args!(

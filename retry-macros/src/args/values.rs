@@ -105,9 +105,10 @@ fn settings_elsewhere(input: ParseStream) -> Option<TokenStream> {
     })?;
     let inside: Vec<_> = group.stream().into_iter().collect();
     let is_elsewhere = input.peek(Token![=]) || group.delimiter() != Delimiter::Parenthesis;
-    let is_path = is_punct(inside.get(2), ':');
+    // `::`, `==` and `=>` are parts of expressions.
+    let is_operator = [':', '=', '>'].iter().any(|mark| is_punct(inside.get(2), *mark));
     let is_setting = ['=', ':'].iter().any(|mark| is_punct(inside.get(1), *mark));
-    (is_elsewhere && is_setting && !is_path).then(|| group.stream())
+    (is_elsewhere && is_setting && !is_operator).then(|| group.stream())
 }
 
 pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {

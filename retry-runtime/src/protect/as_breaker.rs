@@ -120,8 +120,8 @@ stands_for!(AsQuota RetryQuota quota: &T | Box<T> | Arc<T>);
     note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` or `static OUTBOUND: \
             RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`, outside of any `impl` or function, for \
             `breaker = DB` or `quota = OUTBOUND`",
-    note = "a function returns a reference to a `static`, or an `Arc` from a field; a variable that several calls use is \
-            lent by a reference"
+    note = "a function returns a reference to a `static`, or an `Arc` from a field; a variable outside of the loop or \
+            function that calls is lent by a reference"
 )]
 pub trait Kept {
     /// A reference to it.

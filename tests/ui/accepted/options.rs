@@ -481,3 +481,27 @@ async fn run() -> Result<(), ApiError> {
     assert_eq!(may_hold_without_retries().await? + holds_without_retries().await?, 14);
     Ok(())
 }
+
+static FIRST: CircuitBreaker = CircuitBreaker::new("options.first", BreakerConfig::new());
+static OTHER: CircuitBreaker = CircuitBreaker::new("options.other", BreakerConfig::new());
+
+fn breaker_of(is_first: bool) -> &'static CircuitBreaker {
+    if is_first { &FIRST } else { &OTHER }
+}
+
+/// `==` and `=>` are no settings of a breaker.
+#[retry(breaker = breaker_of(id == 1))]
+async fn breaker_by_comparison(id: u32) -> Result<u32, ApiError> {
+    Ok(id)
+}
+
+#[retry(breaker = match id { 1 => &FIRST, _ => &OTHER })]
+async fn breaker_by_match(id: u32) -> Result<u32, ApiError> {
+    Ok(id)
+}
+
+#[tokio::test]
+async fn expressions_choose_a_breaker() {
+    assert_eq!(breaker_by_comparison(1).await.unwrap(), 1);
+    assert_eq!(breaker_by_match(2).await.unwrap(), 2);
+}

@@ -335,10 +335,7 @@ pub(crate) fn hidden_failure(args: &Args, declared: &Type, body: &Group) -> Opti
     let may_be_around = |word: &str| matches!(word, "_" | "Elapsed" | "JoinError");
     let written = declared.to_token_stream();
     let is_answer = short_text(declared).contains("reqwest::Response") && is_sent(body);
-    let option = types::segment(declared, "Option");
-    let is_some = |value| types::segment(value, "Result").is_some();
-    let value = option.and_then(|option| types::type_arguments(option).next());
-    let method = if value.is_some_and(is_some) && args.retry_on.is_none() {
+    let method = if is_option_of_result(declared) && args.retry_on.is_none() {
         quote::quote!(__some)
     } else if is_answer && (lists(args, "server_error") || lists(args, "rate_limit")) {
         quote::quote!(__answer)
@@ -355,6 +352,13 @@ pub(crate) fn hidden_failure(args: &Args, declared: &Type, body: &Group) -> Opti
     (!args.has_ok()).then(|| place.write_path(method))
 }
 
+/// Returns whether this is an `Option<Result<…>>`, whose `Err` is a success.
+fn is_option_of_result(ty: &Type) -> bool {
+    let value =
+        types::segment(ty, "Option").and_then(|option| types::type_arguments(option).next());
+    value.is_some_and(|value| types::segment(value, "Result").is_some())
+}
+
 /// Reports matchers of what a failure of this type does not have.
 fn never_match(args: &Args, ty: &Type, errors: &mut Errors) {
     const NUMBERS: [&str; 6] = ["u16", "u32", "u64", "i16", "i32", "i64"];
@@ -364,15 +368,13 @@ fn never_match(args: &Args, ty: &Type, errors: &mut Errors) {
     let is_number = args.classify.is_none() && NUMBERS.iter().any(is);
     let option = types::segment(ty, "Option");
     let is_option = option.is_some_and(|option| !option.arguments.is_none());
-    let value = option.and_then(|option| types::type_arguments(option).next());
-    let has_result = value.is_some_and(|value| types::segment(value, "Result").is_some());
     for matcher in args.matchers() {
         let (blamed, is_kind) = match matcher {
             Matcher::Class(class) => (class.to_token_stream(), true),
             Matcher::Pattern(text) => (text.to_token_stream(), false),
             Matcher::Matches { .. } | Matcher::When(_) | Matcher::Ok(_) => continue,
         };
-        let why = if has_result {
+        let why = if is_option_of_result(ty) {
             "an `Err` in a `Some` is a success: return a `Result` with the `Option` in its `Ok`"
         } else if is_option {
             "the failure of an `Option` is `None`, which has neither a kind nor a text; remove it \

@@ -228,6 +228,12 @@ pub(crate) fn is_constructed(expr: &Expr) -> bool {
     last.starts_with(char::is_uppercase) && last.contains(char::is_lowercase)
 }
 
+/// Returns whether this is a variable, judging by its name.
+pub(crate) fn is_variable(expr: &Expr) -> bool {
+    let Expr::Path(path) = expr else { return false };
+    path.path.get_ident().is_some_and(|name| name.to_string().contains(char::is_lowercase))
+}
+
 /// Parses `"30s"`, or a const expression of type `Duration`.
 pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
     if let Some((negative, lit)) = number(&expr) {

@@ -174,10 +174,13 @@ pub const BREAKER: &[ForeignName] = &[
     ("slowcalldurationthreshold slowcallduration slowthreshold slowafter", "slow_call"),
     ("slowcallratethreshold", "slow_rate = 0.5"),
     (
-        "resettimeout opentimeout wait breakduration openwait openduration durationofbreak \
-         openfor waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout \
-         halfopenafter halfopentimeout reset waitduration opentime breaktime delay recovery \
-         recoverytime sleep waitdurationinopen openstateduration cooldownperiod resettime",
+        "resettimeout opentimeout breakduration openwait openduration durationofbreak openfor \
+         waitdurationinopenstate waitdurationinopen openstateduration opentime breaktime",
+        "timeout",
+    ),
+    (
+        "wait waitduration sleepwindow sleep cooldown cooldownperiod resetafter resettime reset \
+         recoverytimeout recoverytime recovery halfopenafter halfopentimeout delay",
         "timeout",
     ),
     ("growth multiplier backoff", "timeout_growth"),

@@ -123,9 +123,8 @@ pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
 /// A breaker or a quota is given by name; `&DB` means the same. A variable that several calls use is
 /// lent by `&db`.
 fn without_reference(expr: Expr) -> Expr {
-    let is_lent = |expr: &Expr| matches!(expr, Expr::Path(path) if path.path.get_ident().is_some_and(|name| name.to_string().contains(char::is_lowercase)));
     match expr {
-        Expr::Reference(reference) if !is_lent(&reference.expr) => {
+        Expr::Reference(reference) if !value::is_variable(&reference.expr) => {
             without_reference(*reference.expr)
         }
         other => other,

@@ -12,6 +12,7 @@ use crate::args::{Breaker, OnFailure};
 use crate::options::hedge::HedgeDelay;
 use crate::tokens::hygiene::{SpanRange, quote};
 use crate::tokens::search::mentions;
+use crate::value;
 
 impl Expansion<'_> {
     /// The items of the function: its policy, its site, its own breaker, and the assertions for
@@ -134,12 +135,12 @@ impl Expansion<'_> {
         // By naming conventions, a `static` or a `const`; behind a type, always a `const`.
         let mut segments = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
         let last = segments.next().unwrap_or_default();
-        let owner = segments.next();
-        let is_variable = last.contains(char::is_lowercase) || self.scope.knows(&last);
-        if is_variable && owner.is_some() {
-            borrowed
-        } else if is_variable || owner.is_some_and(|owner| owner.contains(char::is_uppercase)) {
+        let is_of_type = segments.next().is_some_and(|owner| owner.contains(char::is_uppercase));
+        let is_variable = value::is_variable(named) || self.scope.knows(&last);
+        if is_variable || is_of_type {
             place.call(quote!(__retry::Kept::kept), borrowed)
+        } else if last.contains(char::is_lowercase) {
+            borrowed
         } else {
             place.call(quote!(__retry::declared), borrowed)
         }

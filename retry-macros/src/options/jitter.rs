@@ -1,7 +1,7 @@
 //! The random spread of waits: the values of `jitter`.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident};
+use quote::ToTokens;
 use retry_rules::{Field, Fields, Jitter, duration};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, token};
@@ -59,7 +59,10 @@ impl JitterKind {
                 let (least, most) = (least.literal(), most.literal());
                 quote!(Added { least: #least, most: #most })
             }
-            Self::Named(word) => format_ident!("{word:?}").to_token_stream(),
+            Self::Named(Jitter::Full) => quote!(Full),
+            Self::Named(Jitter::Equal) => quote!(Equal),
+            Self::Named(Jitter::Decorrelated) => quote!(Decorrelated),
+            Self::Named(_) => quote!(None),
             Self::Up(_) => quote!(Up(#factor)),
             Self::Factor(_) => quote!(Proportional(#factor)),
         };

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn key_that_is_like_no_other_lists_the_nearest() {
+    fn key_that_is_like_no_other_names_the_list() {
         assert_meant::<Policy>(r#"{ "zzz": 1 }"#, "unknown key `zzz`: the documentation ");
     }
 }

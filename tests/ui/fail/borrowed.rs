@@ -34,7 +34,7 @@ mod cancel_borrows_self {
 
         async fn dial(&mut self) -> Result<(), String> {
             self.tries += 1;
-            Err("nobody is there".to_owned())
+            Err("no connection".to_owned())
         }
     }
 }
